@@ -4,7 +4,7 @@ import { messageOf } from '../errors.js'
 import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../own-module.js'
 import { check, Faults } from '../schema/faults.js'
 import { group, option, required, variants } from '../schema/group.js'
-import { orNull, real, truth, whole, type Schema } from '../schema/values.js'
+import { oneOf, orNull, real, truth, whole, type Schema } from '../schema/values.js'
 import type { RuleContext } from './rule.js'
 import { stableAlpha } from './sma.js'
 
@@ -68,7 +68,9 @@ const rule: Schema<GroupRule> = variants('kind', {
     central: required(central),
     adopts: required(truth()),
     period: iterations(1),
-    from: iterations(0)
+    from: iterations(0),
+    push: option(oneOf(['early', 'late'])),
+    pull: option(oneOf(['bucket', 'whole']))
   }),
   asynchronous: group({
     kind: kindOf('asynchronous'),

@@ -10,6 +10,19 @@ constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
 
 constexpr size_t kLevelBytes = size_t{4} << 20;
 
+// Calls take(bucket) for the buckets in which those of the values lie that are in this arena.
+template <class Take>
+void for_each_bucket(const Program& program, const std::vector<int>& ids, Arena arena, std::span<const Bucket> buckets, Take&& take) {
+  const size_t size = size_of(program.parameters.type());
+  for (int id : ids) {
+    if (id < 0) continue;
+    const PlacedValue& value = program.values[static_cast<size_t>(id)];
+    if (value.arena != arena) continue;
+    for (size_t b = 0; b < buckets.size(); ++b)
+      if (value.offset < buckets[b].end * size && value.offset + value.bytes > buckets[b].begin * size) take(b);
+  }
+}
+
 }  // namespace
 
 std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
@@ -35,21 +48,23 @@ std::vector<Bucket> level_buckets(size_t elements, Type type) {
 }
 
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets) {
-  const size_t size = size_of(program.parameters.type());
   std::vector<int> last(buckets.size(), -1);
   const auto& operators = program.segments[static_cast<size_t>(Segment::backward)];
   for (size_t at = 0; at < operators.size(); ++at) {
     // What is stored is there once that has been waited for.
     const bool settles = operators[at].kind == "settle";
-    for (int id : settles ? operators[at].inputs : operators[at].outputs) {
-      if (id < 0) continue;
-      const PlacedValue& value = program.values[static_cast<size_t>(id)];
-      if (value.arena != Arena::gradients) continue;
-      for (size_t b = 0; b < buckets.size(); ++b)
-        if (value.offset < buckets[b].end * size && value.offset + value.bytes > buckets[b].begin * size) last[b] = static_cast<int>(at);
-    }
+    for_each_bucket(program, settles ? operators[at].inputs : operators[at].outputs, Arena::gradients, buckets,
+                    [&](size_t bucket) { last[bucket] = static_cast<int>(at); });
   }
   return last;
+}
+
+std::vector<int> first_readers(const Program& program, std::span<const Bucket> buckets) {
+  std::vector<int> first(buckets.size(), -1);
+  const auto& operators = program.segments[static_cast<size_t>(Segment::forward)];
+  for (size_t at = operators.size(); at-- > 0;)
+    for_each_bucket(program, operators[at].inputs, Arena::weights, buckets, [&](size_t bucket) { first[bucket] = static_cast<int>(at); });
+  return first;
 }
 
 }  // namespace arbalest

@@ -24,4 +24,7 @@ std::vector<Bucket> level_buckets(size_t elements, Type type);
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets);
 
+// For each bucket of the weights the first operator of `forward` that reads from it; -1 where none does.
+std::vector<int> first_readers(const Program& program, std::span<const Bucket> buckets);
+
 }  // namespace arbalest

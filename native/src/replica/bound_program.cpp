@@ -16,6 +16,11 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
   if (const auto optimiser = optimiser_of(*program_)) {
     trains_ = true;
     accumulate_ = optimiser->accumulate;
+    if (group) {
+      const std::vector<int> first = first_readers(*program_, group->pulled_buckets());
+      for (size_t bucket = 0; bucket < first.size(); ++bucket)
+        if (first[bucket] >= 0) operators(Segment::forward)[static_cast<size_t>(first[bucket])].pulls.push_back(bucket);
+    }
     const std::vector<int> last = last_writers(*program_, buckets);
     for (size_t bucket = 0; bucket < last.size(); ++bucket)
       if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);

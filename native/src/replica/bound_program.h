@@ -21,6 +21,7 @@ struct BoundOperator {
   // One for each arena in which it has run: their pointers are fixed. Exchange and update have none: they are the replica's own.
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<size_t> completes;  // buckets that the group takes, whose gradient is whole after it
+  std::vector<size_t> pulls;      // buckets of the group's model that it is the first one of `forward` to read
   double bytes = 0;               // that a run reads and writes
   int64_t runs = 0;
   double seconds = 0;
@@ -33,6 +34,8 @@ class BoundProgram {
 
   const Program& program() const { return *program_; }
   bool trains() const { return trains_; }
+  // Whether it moves values between tiers.
+  bool transfers() const { return !transfers_.empty(); }
   // Batches of a step.
   int64_t accumulate() const { return accumulate_; }
 

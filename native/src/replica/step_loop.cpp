@@ -46,7 +46,8 @@ StepLoop::StepLoop(std::shared_ptr<const Program> program, const Source& source,
       group_(bound_.trains() ? owner.group : nullptr),
       samples_(memory_.backend(), bound_.program(), source, owner.seed, owner.queues),
       measures_(bound_.program(), memory_),
-      gradients_(memory_, bound_.accumulate()) {}
+      gradients_(memory_, bound_.accumulate()),
+      pull_(group_, owner.learner, memory_) {}
 
 RunReport StepLoop::run(const RunLimits& limits) {
   RunReport report;
@@ -83,6 +84,8 @@ Outcome StepLoop::run_alone(Segment segment, const RunLimits& limits) {
     if (const Outcome outcome = begin(limits, 0, deadline, report); outcome != Outcome::done) return left(outcome);
   }
   if (limits.rate) ticket_->rate = *limits.rate;
+  // The learner may read the weights between two segments.
+  if (const Outcome outcome = pull_.take_all(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return left(outcome);
   if (segment == Segment::load) {
     if (bound_.accumulate() > 1 && gradients_.arrived()) {
       if (gradients_.last())
@@ -102,7 +105,8 @@ Outcome StepLoop::run_alone(Segment segment, const RunLimits& limits) {
     give_device_back();
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return left(outcome);
   }
-  if (!run_operators(segment, false)) return left(Outcome::cancelled);
+  next_ = 0;
+  if (const Outcome outcome = run_operators(segment, false, deadline, report); outcome != Outcome::done) return left(outcome);
   if (segment == Segment::update || !bound_.trains()) complete(report);
   return Outcome::done;
 }
@@ -139,8 +143,11 @@ Outcome StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point
   samples_.begin(ticket.position);
   measures_.begin();
   gradients_.begin();
+  // While a step waits it may keep neither the device nor an arena from others, and no transfer may be under way.
+  pull_.begin(ticket, !owner_.lease && !memory_.user() && !bound_.transfers());
   ticket_ = ticket;
   segment_ = Segment::load;
+  next_ = 0;
   return Outcome::done;
 }
 
@@ -157,6 +164,7 @@ void StepLoop::begin_batch() {
 // The segments whose turn it is; the step is complete after the last.
 Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   if (segment_ == Segment::load) {
+    if (const Outcome outcome = pull_.open(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
     if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
   }
   if (segment_ < Segment::exchange) {
@@ -177,7 +185,10 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return outcome;
   }
   if (!recorded) {
-    if (!run_operators(segment_, offers)) return Outcome::cancelled;
+    // Sums of the last round may still read the gradients that backward writes.
+    if (segment_ == Segment::backward)
+      if (const Outcome outcome = pull_.take_all(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
+    if (const Outcome outcome = run_operators(segment_, offers, deadline, report); outcome != Outcome::done) return outcome;
   } else if (offers) {
     for (const BoundOperator& op : bound_.operators(Segment::backward)) offer(op);
     gradients_.mark_averaged();
@@ -191,11 +202,15 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   return Outcome::done;
 }
 
-// False if the run was cancelled between two operators. `offers`: gradients go to the group as soon as they are complete.
-bool StepLoop::run_operators(Segment segment, bool offers) {
+// Cancelled if the run was cancelled between two operators. `offers`: gradients go to the group as soon as they are complete.
+Outcome StepLoop::run_operators(Segment segment, bool offers, Clock::time_point deadline, RunReport& report) {
   const StepContext& context = samples_.context();
-  for (BoundOperator& op : bound_.operators(segment)) {
-    if (owner_.cancelled.load(std::memory_order_relaxed)) return false;
+  std::vector<BoundOperator>& operators = bound_.operators(segment);
+  for (; next_ < operators.size(); ++next_) {
+    BoundOperator& op = operators[next_];
+    if (owner_.cancelled.load(std::memory_order_relaxed)) return Outcome::cancelled;
+    if (const Outcome outcome = pull_.take(*ticket_, op.pulls, deadline, owner_.cancelled, report); outcome != Outcome::done)
+      return outcome;
     const Clock::time_point start = bound_.profiling() ? Clock::now() : Clock::time_point{};
     if (Kernel* const kernel = bound_.kernel(op))
       kernel->run(context);
@@ -208,10 +223,11 @@ bool StepLoop::run_operators(Segment segment, bool offers) {
     }
     if (offers) offer(op);
   }
+  next_ = 0;
   if (segment == Segment::backward) gradients_.arrive();
   if (offers) gradients_.mark_averaged();
   if (segment == Segment::load) samples_.release();
-  return true;
+  return Outcome::done;
 }
 
 // Waits for its turn where jobs share the device: after the round and the samples are there, so that no turn waits for them.

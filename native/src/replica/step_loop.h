@@ -15,6 +15,7 @@
 #include "replica/run_report.h"
 #include "replica/step_gradients.h"
 #include "replica/step_measures.h"
+#include "replica/step_pull.h"
 #include "replica/step_samples.h"
 #include "replica/training_group.h"
 
@@ -49,7 +50,8 @@ class StepLoop {
   void begin_batch();
   void refuse_unfinished(Segment segment) const;
   Outcome run_next(Clock::time_point deadline, RunReport& report);
-  bool run_operators(Segment segment, bool offers);
+  // Goes on at the operator before which it has waited, if it has.
+  Outcome run_operators(Segment segment, bool offers, Clock::time_point deadline, RunReport& report);
   Outcome take_device(Clock::time_point deadline, RunReport& report);
   void give_device_back();
   Outcome take_arena(Clock::time_point deadline, RunReport& report);
@@ -69,9 +71,11 @@ class StepLoop {
   StepSamples samples_;
   StepMeasures measures_;
   StepGradients gradients_;
+  StepPull pull_;
 
   std::optional<Ticket> ticket_;  // of the step that has begun
   Segment segment_ = Segment::load;
+  size_t next_ = 0;  // operator of the segment
 };
 
 }  // namespace arbalest

@@ -23,7 +23,8 @@ struct Ticket {
   int64_t model = 0;      // the round at whose begin the central model was as the member reads it
   double rate = 0, alpha = 0;
   bool contributes = false;         // in the round's last iteration: the member brings its contribution
-  bool adopts = false;              // the step begins at the central model
+  bool adopts = false;              // the step begins at the central model,
+  bool pulls = false;               // of which it takes each bucket by itself
   bool restarts_optimiser = false;  // the step begins with a new optimiser
 };
 
@@ -42,8 +43,13 @@ class TrainingGroup {
 
   // Hands out the learner's next iteration, once the round before allows it.
   virtual Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) = 0;
-  // Copies the central model into the weights if the ticket says so.
+  // Copies the central model into the weights if the ticket says so, unless it pulls.
   virtual void begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
+  // For a ticket that pulls: copies a bucket of the central model into the weights, once that bucket is made. To be called for each of them
+  // before anything reads it, and for all before a gradient is written: the round before may still read those of the last step.
+  virtual Outcome acquire(int, const Ticket&, size_t, const LearnerVectors&, Clock::time_point, const std::atomic<bool>&) {
+    return Outcome::done;
+  }
   // The gradient of a bucket is complete. Called only if buckets() has any.
   virtual void offer(int, const Ticket&, size_t, const LearnerVectors&) {}
   // Waits until the update can read everything that it needs of the group.
@@ -61,6 +67,8 @@ class TrainingGroup {
   // The buckets in which the group takes gradients, in the order in which backward is likely to finish them; none where it takes no
   // gradients.
   virtual std::span<const Bucket> buckets() const { return {}; }
+  // The buckets in which tickets that pull take the central model; none where no ticket does.
+  virtual std::span<const Bucket> pulled_buckets() const { return {}; }
   // Whether the group has the optimiser, and steps the central model with the learners' gradients.
   bool has_optimiser() const { return !buckets().empty(); }
   // For which the group has had something under way to other hosts.

@@ -86,6 +86,7 @@ void Averaging::begin(const ClosingRound& round, size_t present) {
   passes_left_ = buckets_.size() * central_.size();
   contributions_ = 0;
   norms_measured_ = false;
+  unmade_.assign(buckets_.size(), central_.size());
   for (size_t device = 0; device < central_.size(); ++device) {
     const UsedStream used = streams_.use(device);
     central_[device].begin_averaging(round);
@@ -169,14 +170,14 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
     work = [&central, contributions, count = static_cast<size_t>(learners)](size_t begin, size_t end) {
       central.apply(contributions, count, begin, end);
     };
-  begin_pass(bucket, device, std::move(work), [this] { return finish_bucket(); });
+  begin_pass(bucket, device, std::move(work), [this, bucket] { return finish_bucket(bucket); });
 }
 
 void Averaging::adopt(size_t bucket, size_t device) {
   const std::byte* const next = central_.front().result(round_);
   begin_pass(
       bucket, device, [&central = central_[device], next](size_t begin, size_t end) { central.adopt(next, begin, end); },
-      [this] { return finish_bucket(); });
+      [this, bucket] { return finish_bucket(bucket); });
 }
 
 void Averaging::apply_due_steps(size_t bucket, const std::vector<const void*>& contributions,
@@ -184,10 +185,11 @@ void Averaging::apply_due_steps(size_t bucket, const std::vector<const void*>& c
   const CentralModel& central = central_.front();
   begin_pass(
       bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply_due_steps(contributions, due, begin, end); },
-      [this] { return finish_bucket(); });
+      [this, bucket] { return finish_bucket(bucket); });
 }
 
-bool Averaging::finish_bucket() {
+bool Averaging::finish_bucket(size_t bucket) {
+  if (!central_.front().needs_whole_sum() || norms_measured_) --unmade_[bucket];
   if (--passes_left_ > 0) return false;
   if (central_.front().needs_whole_sum() && !norms_measured_) {
     begin_measuring_norms();
@@ -221,7 +223,7 @@ void Averaging::begin_applying() {
             const void* const sum = central.sum();
             central.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
           },
-          [this] { return finish_bucket(); });
+          [this, bucket] { return finish_bucket(bucket); });
 }
 
 void Averaging::finish_round() {

@@ -58,6 +58,8 @@ class Averaging {
   // All contributions of a device's learners to a bucket, in learner order; empty if all of them have been evicted.
   void take_contributions(size_t bucket, size_t device, const std::vector<Contribution>& contributions);
   void take_sum(const BucketReduction& reduction);
+  // Whether the bucket of the model that the round makes is there, on all devices. Not asked where passes run on streams.
+  bool has_made(int64_t round, size_t bucket) const { return round_ == round && !unmade_.empty() && unmade_[bucket] == 0; }
 
   // A pass that has pieces left; null if none has.
   std::shared_ptr<Pass> next_pass() const;
@@ -102,7 +104,7 @@ class Averaging {
   void apply_due_steps(size_t bucket, const std::vector<const void*>& contributions,
                        const std::vector<std::shared_ptr<const DueStep>>& due);
   // A bucket's present pass is done on one device. True if the round is whole.
-  bool finish_bucket();
+  bool finish_bucket(size_t bucket);
   // The sum is complete, and the rule has not been applied to any part of it.
   void begin_measuring_norms();
   void begin_applying();
@@ -126,6 +128,7 @@ class Averaging {
   size_t passes_left_ = 0;                         // passes of the present kind that are not done: one a bucket and device
   int64_t contributions_ = 0;                      // to any bucket, on all devices and hosts
   bool norms_measured_ = false;                    // the rule is being applied
+  std::vector<size_t> unmade_;                     // by bucket: devices on which the rule has not been applied
 
   std::vector<std::shared_ptr<Pass>> passes_;
   double passes_from_ = 0;  // when passes_ last ceased to be empty

@@ -37,6 +37,9 @@ struct SynchronousRule {
   // their own writes subtract the updates of their own that it does not have yet.
   int64_t slack = 0;
   bool latest = false, read_my_writes = false;
+  // For comparison: gradients are brought when backward has ended, and not as it finishes them; learners take the central model when all of
+  // it is there, and not each bucket before its first reader.
+  bool pushes_late = false, pulls_whole = false;
 };
 
 // Learners do not wait for rounds. A learner pushes its updates and fetches the model every `push` and `fetch` of its own iterations. If

@@ -50,6 +50,8 @@ class SynchronousGroup final : public GroupState {
 
   Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) override;
   void begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
+  Outcome acquire(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors, Clock::time_point deadline,
+                  const std::atomic<bool>& cancelled) override;
   void offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) override;
   Outcome await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
@@ -61,6 +63,9 @@ class SynchronousGroup final : public GroupState {
   }
   std::span<const Bucket> buckets() const override {
     return takes_gradients() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
+  }
+  std::span<const Bucket> pulled_buckets() const override {
+    return pulls_buckets() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
   }
 
  private:
@@ -74,6 +79,11 @@ class SynchronousGroup final : public GroupState {
   bool takes_updates() const { return rule().central == CentralRule::updates; }
   // A learner that begins the next round at the central model leaves its weights alone until then: they need no copy.
   bool contributes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
+  // Learners that begin a round at the central model enter it at once, and wait for each bucket of the model before they read it. On
+  // streams nobody waits, as the copy of the whole model is queued; vectors in the second tier have no levels for which to wait.
+  bool pulls_buckets() const {
+    return rule().adopts && !rule().pulls_whole && averaging_.buckets().size() > 1 && !averaging_.has_streams() && !spec_.moved.all;
+  }
   // Its contributions lie in slots of its own.
   bool fills_slots() const { return rule().slack > 0 || takes_updates(); }
   // The contribution that a member's optimiser writes in a round's last step.
@@ -109,6 +119,8 @@ class SynchronousGroup final : public GroupState {
   void restore_slots(const Snapshot& snapshot);
   // The learner's own updates that the model which it adopts does not have, in the order of their rounds.
   std::vector<std::shared_ptr<Memory>> own_updates(int learner, const Ticket& ticket) const;
+  // Copies a range of the central model that the ticket names into the learner's weights.
+  void adopt(int learner, const Ticket& ticket, const Bucket& range, const LearnerVectors& vectors);
   // Brings a bucket of gradients by a copy, if the round has not got it yet.
   void copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors);
 
@@ -135,7 +147,14 @@ class SynchronousGroup final : public GroupState {
   void give_up_learners();
 
   Outcome await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
-  Outcome wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
+  // Until the rounds before this one are whole, or, of the last of them, this bucket is made.
+  Outcome await_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
+                      const std::atomic<bool>& cancelled);
+  Outcome wait_for_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
+                         const std::atomic<bool>& cancelled);
+  bool has_model(int64_t round, std::optional<size_t> bucket) const {
+    return round_ >= round || (bucket && round_ == round - 1 && averaging_.has_made(round_, *bucket));
+  }
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
   // Hands the complete buckets of the round in progress to the averaging.
@@ -163,6 +182,7 @@ class SynchronousGroup final : public GroupState {
   int64_t departed_iterations_ = 0;      // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
+  std::atomic<int64_t> passes_done_{0};
   // Over hosts: those whose losses all of them have told, and this one.
   int64_t told_iterations_ = 0, own_told_iterations_ = 0;
   Averaging averaging_;                   // its threads call this object until they end

@@ -86,7 +86,8 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   const bool begins = members_.at(learner).iteration_in_round == 0;
   const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
   const bool adopts = restarts_optimiser || (begins && rule().adopts);
-  if (adopts || (rule().lockstep && begins)) {
+  const bool pulls = adopts && pulls_buckets();
+  if ((adopts && !pulls) || (rule().lockstep && begins)) {
     const Outcome outcome = await_round(lock, learner, oldest_model(number), deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
   }
@@ -102,8 +103,10 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   ticket.alpha = entered.alpha;
   ticket.contributes = self.iteration_in_round == entered.length - 1;
   ticket.adopts = adopts;
+  ticket.pulls = pulls;
   ticket.restarts_optimiser = restarts_optimiser;
-  ticket.model = rule().latest ? round_ : oldest_model(self.round);
+  ticket.model = oldest_model(self.round);
+  if (rule().latest) ticket.model = std::max(ticket.model, round_);
   if (restarts_optimiser) self.first = self.round;
   self.fresh = false;
   self.length = entered.length;
@@ -123,27 +126,44 @@ void SynchronousGroup::begin(int learner, const Ticket& ticket, const LearnerVec
     if (const int64_t age = ticket.round - ticket.model; age < 0 || age > rule().slack)
       throw Error("INVALID_STATE",
                   "learner: its central model is " + std::to_string(age) + " rounds old; slack is " + std::to_string(rule().slack));
-    std::vector<std::shared_ptr<Memory>> own;
-    {
-      const std::lock_guard lock(mutex_);
-      averaging_.follow(ticket.device);
-      own = own_updates(learner, ticket);
-    }
-    Backend& backend = averaging_.backend(ticket.device);
-    // Other models are written meanwhile, and this one not before this learner has contributed to the round.
-    const std::byte* const model = averaging_.central(ticket.device).weights(ticket.model);
-    if (own.empty()) {
-      backend.copy(vectors.weights->data(), model, spec_.layout.bytes);
-    } else {
-      std::vector<const void*> summands;
-      for (const auto& update : own) summands.push_back(update->data());
-      backend.average({spec_.layout.type(), 0, spec_.layout.length(), model, vectors.weights->data(), summands, -1, 0});
-    }
+    if (!ticket.pulls) adopt(learner, ticket, {0, spec_.layout.length()}, vectors);
   }
   if (ticket.restarts_optimiser && vectors.optimiser) vectors.optimiser->restart();
 }
 
+Outcome SynchronousGroup::acquire(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors,
+                                  Clock::time_point deadline, const std::atomic<bool>& cancelled) {
+  if (whole_rounds_.load(std::memory_order_acquire) < ticket.model) {
+    Lock lock(mutex_);
+    const Outcome outcome = await_model(lock, learner, ticket.model, bucket, deadline, cancelled);
+    if (outcome != Outcome::done) return outcome;
+  }
+  adopt(learner, ticket, averaging_.buckets()[bucket], vectors);
+  return Outcome::done;
+}
+
+void SynchronousGroup::adopt(int learner, const Ticket& ticket, const Bucket& range, const LearnerVectors& vectors) {
+  std::vector<std::shared_ptr<Memory>> own;
+  {
+    const std::lock_guard lock(mutex_);
+    averaging_.follow(ticket.device);
+    own = own_updates(learner, ticket);
+  }
+  Backend& backend = averaging_.backend(ticket.device);
+  // Other models are written meanwhile, and this one not before this learner has contributed to the round.
+  const std::byte* const model = averaging_.central(ticket.device).weights(ticket.model);
+  const auto& [begin, end] = range;
+  if (own.empty()) {
+    const size_t size = size_of(spec_.layout.type());
+    return backend.copy(vectors.weights->data() + begin * size, model + begin * size, (end - begin) * size);
+  }
+  std::vector<const void*> summands;
+  for (const auto& update : own) summands.push_back(update->data());
+  backend.average({spec_.layout.type(), begin, end, model, vectors.weights->data(), summands, -1, 0});
+}
+
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
+  if (rule().pushes_late) return;
   if (fills_slots()) return copy_to_slot(learner, ticket, bucket, vectors);
   arrive(learner, ticket.device, ticket.round, bucket, {vectors.gradients});
 }
@@ -252,15 +272,20 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
 
 Outcome SynchronousGroup::await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
                                       const std::atomic<bool>& cancelled) {
-  if (round_ >= round || !recorder_.is_recording()) return wait_for_round(lock, learner, round, deadline, cancelled);
+  return await_model(lock, learner, round, std::nullopt, deadline, cancelled);
+}
+
+Outcome SynchronousGroup::await_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
+                                      const std::atomic<bool>& cancelled) {
+  if (has_model(round, bucket) || !recorder_.is_recording()) return wait_for_model(lock, learner, round, bucket, deadline, cancelled);
   const Clock::time_point from = Clock::now();
-  const Outcome outcome = wait_for_round(lock, learner, round, deadline, cancelled);
+  const Outcome outcome = wait_for_model(lock, learner, round, bucket, deadline, cancelled);
   if (const RoundMember* const member = members_.find(learner))
     recorder_.add_wait(member->round, learner, std::chrono::duration<double>(Clock::now() - from).count());
   return outcome;
 }
 
-Outcome SynchronousGroup::wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
+Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
                                          const std::atomic<bool>& cancelled) {
   // With more members than processors, spinning would keep the awaited member from running.
   bool may_spin = members_.size() <= std::thread::hardware_concurrency();
@@ -268,7 +293,7 @@ Outcome SynchronousGroup::wait_for_round(Lock& lock, int learner, int64_t round,
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     if (stopped_ || cancelled) return Outcome::cancelled;
     if (!members_.has(learner)) return Outcome::evicted;
-    if (round_ >= round) return Outcome::done;
+    if (has_model(round, bucket)) return Outcome::done;
     if (averaging_.next_pass()) {
       help(lock);
       continue;
@@ -277,8 +302,9 @@ Outcome SynchronousGroup::wait_for_round(Lock& lock, int learner, int64_t round,
     if (now >= deadline) return Outcome::waiting;
     if (may_spin) {
       may_spin = false;
+      const int64_t done = passes_done_.load(std::memory_order_relaxed);
       lock.unlock();
-      for (int i = 0; i < kSpins && whole_rounds_.load(std::memory_order_acquire) < round; ++i) relax();
+      for (int i = 0; i < kSpins && passes_done_.load(std::memory_order_acquire) == done; ++i) relax();
       lock.lock();
       continue;
     }
@@ -345,7 +371,9 @@ void SynchronousGroup::help(Lock& lock) {
       const bool last = averaging_.work_on(*pass);
       lock.lock();
       if (!last) continue;
-      if (averaging_.finish(*pass))
+      const bool is_whole = averaging_.finish(*pass);
+      passes_done_.fetch_add(1, std::memory_order_release);
+      if (is_whole)
         finish_round();
       else
         changed_.notify_all();

@@ -97,6 +97,13 @@ export interface SynchronousRule {
   readonly period: number
   /** Each iteration before this one is a round. */
   readonly from: number
+  /** When gradients are brought: each bucket as backward finishes it (`early`, the default), or all after backward (`late`, for comparison). */
+  readonly push?: 'early' | 'late'
+  /**
+   * When a learner that adopts the central model takes it: each bucket before its first reader of the forward pass (`bucket`, the default, where the sum comes
+   * in buckets), or all of it at once (`whole`, for comparison).
+   */
+  readonly pull?: 'bucket' | 'whole'
 }
 
 /**
