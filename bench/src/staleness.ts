@@ -1,6 +1,7 @@
 import { train } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { ArbalestError } from './errors.js'
+import { exchangeStalls, isModelOfStalls } from './exchange-stalls.js'
 import { comparison, type Comparison } from './pairs.js'
 import { saveResults } from './results.js'
 import type { StallOptions } from './stalling-learner.js'
@@ -52,8 +53,13 @@ interface Outcome {
 /** What it costs that learners wait for each other, and what it costs that they do not. */
 export const staleness: Bench = {
   summary: 'seconds to a test loss under parameter-server with slack, against slack 0, with and without learners that stall at random',
-  filters: ['default: lenet on digits with 2 learners, s1 and s3, steady and stalls', 's1, s2 ... (slack), steady, stalls'],
+  filters: [
+    'default: lenet on digits with 2 learners, s1 and s3, steady and stalls',
+    's1, s2 ... (slack), steady, stalls',
+    'push-pull: how long a learner waits for an exchange over a link, by when it pushes and pulls; with resnet20 (the default) or vgg16; nothing else'
+  ],
   async run(filters, options) {
+    if (filters.includes('push-pull')) return pushAndPull(filters, options)
     const { slacks, weathers } = chosen(filters)
     const table = new Table([22, 10, 10, 8, 16, 9, 9, 9], options.json ? null : process.stdout)
     table.row(['case', 'seconds', 's0', 'ratio', 'quartiles', 'reached', 'stalled', 's0'])
@@ -80,6 +86,25 @@ export const staleness: Bench = {
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }
+}
+
+async function pushAndPull(filters: readonly string[], options: BenchOptions): Promise<void> {
+  const wrong = filters.find((word) => word !== 'push-pull' && !isModelOfStalls(word))
+  if (wrong !== undefined) throw new ArbalestError('INVALID_OPTION', `filters: received ${wrong} with push-pull; use resnet20 or vgg16`)
+  const table = new Table([30, 10, 10, 12, 8, 16], options.json ? null : process.stdout)
+  table.row(['case', 'Mbit/s', 'stalled', 'early whole', 'ratio', 'quartiles'])
+  const results = await exchangeStalls(filters, options, (result) => {
+    if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+    table.row([
+      result.case,
+      result.linkMbit.toFixed(0),
+      `${(100 * result.stallShare).toFixed(1)}%`,
+      `${(100 * result.peerStallShare).toFixed(1)}%`,
+      result.ratio.toFixed(3),
+      result.quartiles.map((each) => each.toFixed(2)).join(' to ')
+    ])
+  })
+  if (options.save !== undefined) await saveResults(options.save, results)
 }
 
 function chosen(filters: readonly string[]): { readonly slacks: readonly number[]; readonly weathers: readonly string[] } {

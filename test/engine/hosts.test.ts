@@ -211,6 +211,44 @@ describe('A group over hosts', () => {
       run.release()
     })
 
+  it('lets a learner be slack iterations ahead of those of other hosts, and no more, with the bits of one process', () => {
+    const slack = 3
+    const what = training()
+    const how = rule({ name: 'parameter-server', slack }, 3)
+    const run = new HostsRun(what, how, 3).add(3).lift()
+    const [ahead, ...others] = run.runs
+    const { replica, slot } = ahead!.replicas.get(0)!
+    const step = (milliseconds: number) => engine.run(replica, slot, { steps: 1, milliseconds }).outcome
+    for (let c = 0; c <= slack; c++) expect(step(20_000), `iteration ${c}`).to.equal('ran')
+    expect(step(50)).to.equal('waiting')
+    for (const { group } of run.runs) engine.setPause(group, 12)
+    expect([...run.runToRest([...others, ahead!])]).to.deep.equal(['paused'])
+    const { round } = engine.groupStatus(ahead!.group)
+    const plain = onDevices(what, how, 3, 3, round)
+    for (const found of run.centrals()) expect(found.equals(Buffer.from(plain.central().buffer))).to.equal(true)
+    plain.release()
+    run.release()
+  })
+
+  it('goes on without a host that is lost while others are ahead of it', () => {
+    const run = new HostsRun(training(), rule({ name: 'parameter-server', slack: 2 }, 3), 3, 1, { shrinks: true }).add(3).lift()
+    run.iterate(3, 1)
+    const { replica, slot } = run.runs[0]!.replicas.get(0)!
+    expect(engine.run(replica, slot, { steps: 1, milliseconds: 20_000 }).outcome).to.equal('ran')
+    engine.abortHosts(run.links[2]!, 1)
+    const left = run.runs.slice(0, 2)
+    for (const { group } of left) engine.setPause(group, 14)
+    expect([...run.runToRest(left)]).to.deep.equal(['paused'])
+    const [first, second] = left.map((each) => Buffer.from(each.central().buffer))
+    expect(first!.equals(second!)).to.equal(true)
+    run.release()
+  })
+
+  it('is refused where learners read their own updates before others do, which no checkpoint has of all hosts', async () => {
+    const how = rule({ name: 'parameter-server', slack: 1, apply: 'updates' }, 2)
+    await refused('INVALID_OPTION', () => new HostsRun(training(), how, 2), 'readMyWrites', 'slack 1')
+  })
+
   it('has a level of devices in each host', () => {
     const run = new HostsRun(training(), rule({ name: 'sma' }, 4), 2, 2).add(4).lift()
     run.iterate(8, 1)

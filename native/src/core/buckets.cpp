@@ -10,6 +10,9 @@ constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
 
 constexpr size_t kLevelBytes = size_t{4} << 20;
 
+// With fewer buckets, one that is deferred is a large part of the vector.
+constexpr size_t kLeastForNeed = 4;
+
 // Calls take(bucket) for the buckets in which those of the values lie that are in this arena.
 template <class Take>
 void for_each_bucket(const Program& program, const std::vector<int>& ids, Arena arena, std::span<const Bucket> buckets, Take&& take) {
@@ -37,6 +40,16 @@ std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
     buckets.push_back({begin / size, end / size});
     end = begin;
   }
+  return buckets;
+}
+
+std::vector<Bucket> by_need(std::vector<Bucket> buckets) {
+  if (buckets.size() < kLeastForNeed) return buckets;
+  const size_t elements = buckets.front().end - buckets.back().begin;
+  auto deferred = buckets.begin();
+  for (size_t passed = 0; passed < elements / 4; ++deferred) passed += deferred->end - deferred->begin;
+  std::reverse(buckets.begin(), deferred);
+  std::rotate(buckets.begin(), deferred, buckets.end());
   return buckets;
 }
 

@@ -17,6 +17,11 @@ struct Bucket {
 // From the last parameter to the first, which is about the order in which backward finishes their gradients.
 std::vector<Bucket> buckets_of(const ParameterLayout& layout);
 
+// The same in the order in which a slow link should carry them: the forward pass needs the last parameters last, so that their quarter of
+// the bytes goes after all others, from the first to the last. While a link is as slow as the computation, FIFO order has it busy with that
+// quarter when backward ends, and the first bucket, for which forward waits, is behind all others.
+std::vector<Bucket> by_need(std::vector<Bucket> buckets);
+
 // Of a vector that climbs levels as a whole: small enough that the levels work on several at once, large enough that handing one on costs
 // little beside its bandwidth.
 std::vector<Bucket> level_buckets(size_t elements, Type type);

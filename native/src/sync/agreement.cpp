@@ -62,8 +62,8 @@ void check_equal(const std::vector<Word>& words) {
 
 }  // namespace
 
-Agreement::Agreement(std::shared_ptr<HostsThread> hosts, int number, int64_t period, HostsThread::Done told)
-    : words_(std::move(hosts), number, longest_of(period), std::move(told)) {}
+Agreement::Agreement(std::shared_ptr<HostsThread> hosts, int number, int64_t period, int64_t slack, HostsThread::Done told)
+    : ahead_(2 + slack), words_(std::move(hosts), number, longest_of(period), static_cast<size_t>(ahead_), std::move(told)) {}
 
 size_t Agreement::longest_of(int64_t period) {
   return sizeof(Header) + std::min(static_cast<size_t>(period), Losses::kKept) * sizeof(Losses::Sum);
@@ -115,15 +115,15 @@ void Agreement::agree(const std::vector<Word>& words) {
     learners_.clear();
     for (const Word& word : words) {
       count(round, word.host, word.learners);
-      count(round + 1, word.host, word.next_learners);
+      for (int64_t later = round + 1; later < round + ahead_; ++later) count(later, word.host, word.next_learners);
     }
-    known_until_ = round + 2;
+    known_until_ = round + ahead_;
     rest_ = kNever;
     for (const Word& word : words) rest_ = std::min(rest_, std::max(round, word.pause));
     return;
   }
   learners_.erase(learners_.begin(), learners_.lower_bound(round - 2));
-  const int64_t from = round + 2;
+  const int64_t from = round + ahead_;
   for (const Word& word : words) count(from, word.host, word.learners);
   known_until_ = from + 1;
   // A rest that is near has been agreed on.

@@ -1,14 +1,14 @@
 // How the groups of a run's hosts agree on what their learners do: how many there are in a round, where they rest, that they stop, and
 // their losses.
 //
-// At the start of each of its rounds every host tells a word to all others. What the words of round r say holds from round r+2 on: a
-// learner enters r+2 after round r is whole, so that the words cost no time. Before the first round, and after each rest, the hosts open
+// At the start of each of its rounds every host tells a word to all others. What the words of round r say holds from round r+2 on, or as
+// many later as slack allows: a learner enters r+2+slack after round r is whole, so that the words cost no time. Before the first round, and after each rest, the hosts open
 // the group by words that hold at once; at a rest they close it by the losses of the last round. So a group over hosts is
 //
 //   resting -> opening -> running -> closing -> resting
 //
 // and goes from one to the next at the same round on all hosts. The learners of a host that is lost are counted in the rounds whose words
-// all hosts have told, two at most, and bring nothing to them. The owner serialises all calls.
+// all hosts have told, two and slack at most, and bring nothing to them. The owner serialises all calls.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Word {
   Kind kind = Kind::round;
   int64_t round = 0;
   size_t host = 0;  // that has told it
-  // The host's learners two rounds later; of an opening word those in this round and in the next.
+  // The host's learners in the first round for which the word holds; of an opening word those in this round and in the next ones.
   int64_t learners = 0, next_learners = 0;
   int64_t pause = kNever;  // the first round that it would rest at
   uint64_t settings = 0;   // of an opening word: a hash of what all hosts must have set equally
@@ -43,7 +43,8 @@ class Agreement {
   enum class Phase : uint8_t { resting, opening, running, closing };
 
   // `told` is called in the hosts' thread when take() may have something new, or the hosts have failed.
-  Agreement(std::shared_ptr<HostsThread> hosts, int number, int64_t period, HostsThread::Done told);
+  // `slack`: rounds by which a learner may be ahead of another, besides one.
+  Agreement(std::shared_ptr<HostsThread> hosts, int number, int64_t period, int64_t slack, HostsThread::Done told);
 
   size_t rank() const { return static_cast<size_t>(words_.rank()); }
   Phase phase() const { return phase_; }
@@ -61,7 +62,11 @@ class Agreement {
 
   // The round of the next word to tell, and the first round whose learners this host has not told.
   int64_t next_word() const { return next_word_; }
-  int64_t untold(int64_t round) const { return phase_ == Phase::running ? next_word_ + 2 : phase_ == Phase::opening ? round + 2 : round; }
+  int64_t untold(int64_t round) const {
+    return phase_ == Phase::running ? next_word_ + ahead_ : phase_ == Phase::opening ? round + ahead_ : round;
+  }
+  // Rounds from that of a word to the first one for which it holds.
+  int64_t ahead() const { return ahead_; }
   void tell(const Word& word);
   // Takes the next word of every host where all have told it. Throws HOSTS_DIFFER where these are at different rounds, or have other
   // settings.
@@ -72,6 +77,7 @@ class Agreement {
   void agree(const std::vector<Word>& words);
   void count(int64_t round, size_t host, int64_t learners);
 
+  const int64_t ahead_;
   HostWords words_;
   Phase phase_ = Phase::resting;
   int64_t known_until_ = 0, rest_ = kNever, next_word_ = 0;

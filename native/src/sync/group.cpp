@@ -22,9 +22,10 @@ void check_rule(Backend& backend, const GroupSpec& spec) {
                 "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
                 "leave lockstep out, or use one device");
   const auto spans_hosts = [](const LevelSpec& level) { return level.kind == LevelSpec::Kind::hosts; };
-  if (spec.synchronous && spec.synchronous->slack > 0 && std::ranges::any_of(spec.levels, spans_hosts))
-    throw Error("INVALID_OPTION", "slack: received " + std::to_string(spec.synchronous->slack) +
-                                      " for several hosts, which agree on two open rounds at most; use slack 0, or one host");
+  if (spec.synchronous && spec.synchronous->slack > 0 && spec.synchronous->read_my_writes && std::ranges::any_of(spec.levels, spans_hosts))
+    throw Error("INVALID_OPTION", "readMyWrites: received true with slack " + std::to_string(spec.synchronous->slack) +
+                                      " for several hosts, of which a checkpoint has the own updates of one host's learners alone; "
+                                      "use readMyWrites false, slack 0, or one host");
   if (spec.synchronous && spec.synchronous->central == CentralRule::optimiser && needs_norms(spec.optimiser) &&
       std::ranges::any_of(spec.levels, &LevelSpec::owners_apply))
     throw Error("INVALID_OPTION",

@@ -100,8 +100,9 @@ class Group : public TrainingGroup, public GroupControl, public CentralModelAcce
   virtual Backend& snapshots() const = 0;
 };
 
-// The buckets in which a group with levels sums its vectors, in the order in which they are started.
-std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout);
+// The buckets in which a group with levels sums its vectors, in the order in which they are started. `pulls`: learners may wait for each
+// bucket by itself.
+std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls = true);
 
 // Throws INVALID_OPTION, INVALID_MODEL, INVALID_PROGRAM, OUT_OF_MEMORY.
 std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);

@@ -77,11 +77,15 @@ bool OpenRounds::awaits(int learner, size_t device, int64_t number, size_t bucke
 }
 
 std::vector<int> OpenRounds::arrived() const {
+  if (rounds_.empty()) return {};
+  const auto& buckets = rounds_.front().buckets;
+  std::map<int, size_t> brought;
+  for (const std::vector<Gathering>& devices : buckets)
+    for (const Gathering& gathering : devices)
+      for (const auto& [learner, contribution] : gathering.arrived) ++brought[learner];
   std::vector<int> learners;
-  if (rounds_.empty()) return learners;
-  for (const Gathering& gathering : rounds_.front().buckets.back())
-    for (const auto& [learner, contribution] : gathering.arrived) learners.push_back(learner);
-  std::ranges::sort(learners);
+  for (const auto& [learner, count] : brought)
+    if (count == buckets.size()) learners.push_back(learner);
   return learners;
 }
 

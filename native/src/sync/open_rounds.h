@@ -102,7 +102,7 @@ class OpenRounds {
   // The buckets that the learner has brought to the round.
   std::vector<int> brought(int64_t round, int learner) const;
   bool awaits(int learner, size_t device, int64_t round, size_t bucket);
-  // The learners that have brought the last bucket of the round in progress.
+  // The learners that have brought all buckets of the round in progress.
   std::vector<int> arrived() const;
 
  private:

@@ -6,15 +6,17 @@
 #include "core/buckets.h"
 
 namespace arbalest {
-std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout) {
-  return rule.central == CentralRule::optimiser ? buckets_of(layout) : level_buckets(layout.length(), layout.type());
+std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls) {
+  if (rule.central != CentralRule::optimiser) return level_buckets(layout.length(), layout.type());
+  return pulls && !rule.pulls_whole && rule.slack == 0 ? by_need(buckets_of(layout)) : buckets_of(layout);
 }
 
 namespace {
 
-std::vector<Bucket> buckets_for(const GroupSpec& spec) {
+std::vector<Bucket> buckets_for(Backend& backend, const GroupSpec& spec) {
   const bool is_whole = spec.levels.empty() && spec.synchronous->central != CentralRule::optimiser;
-  return is_whole ? std::vector<Bucket>{{0, spec.layout.length()}} : level_buckets(*spec.synchronous, spec.layout);
+  if (is_whole) return {{0, spec.layout.length()}};
+  return level_buckets(*spec.synchronous, spec.layout, !spec.levels.empty() && !backend.stream());
 }
 
 }  // namespace
@@ -23,7 +25,7 @@ SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::
     : GroupState(backend, std::move(spec)),
       alpha_(spec_.synchronous->alpha),
       averaging_(
-          backend_, spec_, buckets_for(spec_), initial_canonical, [this](const BucketReduction& reduction) { take_sum(reduction); },
+          backend_, spec_, buckets_for(backend_, spec_), initial_canonical, [this](const BucketReduction& reduction) { take_sum(reduction); },
           [this](std::exception_ptr failure) {
             const std::lock_guard lock(mutex_);
             fail(std::move(failure));

@@ -21,7 +21,7 @@ std::unique_ptr<Agreement> SynchronousGroup::agreement_for_hosts() {
     if (level.kind != LevelSpec::Kind::hosts) continue;
     // Nobody trains before all hosts have lifted it.
     schedule_.set_pause(0);
-    auto agreement = std::make_unique<Agreement>(level.hosts, level.number, rule().period, [this] { hear(); });
+    auto agreement = std::make_unique<Agreement>(level.hosts, level.number, rule().period, rule().slack, [this] { hear(); });
     if (const std::exception_ptr failure = agreement->failure()) std::rethrow_exception(failure);
     return agreement;
   }
@@ -111,7 +111,7 @@ void SynchronousGroup::tell(Word::Kind kind, int64_t round) {
   Word word;
   word.kind = kind;
   word.round = round;
-  word.learners = learners_in(kind == Word::Kind::round ? round + 2 : round);
+  word.learners = learners_in(kind == Word::Kind::round ? round + agreement_->ahead() : round);
   word.next_learners = learners_in(round + 1);
   word.pause = schedule_.pause();
   if (kind == Word::Kind::opening) word.settings = settings_hash();

@@ -9,8 +9,6 @@ namespace {
 
 // Of a group, on the channel of words; 0 is that of its level's counts.
 constexpr int kWords = 1;
-// A host tells two words ahead of those that it has taken, at most.
-constexpr size_t kKept = 4;
 
 void append(HostWords::Bytes& to, int64_t number) {
   to.resize(to.size() + sizeof number);
@@ -41,10 +39,11 @@ class Reader {
 
 }  // namespace
 
-HostWords::HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t longest, HostsThread::Done told)
+HostWords::HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t longest, size_t ahead, HostsThread::Done told)
     : hosts_(std::move(hosts)),
       tag_(HostsThread::tag_of_group(number) + kWords),
       told_(std::move(told)),
+      kept_(ahead + 2),
       longest_(longest),
       others_(hosts_->others()),
       incoming_(static_cast<size_t>(hosts_->size())) {
@@ -90,7 +89,7 @@ std::optional<HostWords::Told> HostWords::take() {
     }
     ++taken_;
     newest_.push_back(told);
-    if (newest_.size() > kKept) newest_.pop_front();
+    if (newest_.size() > kept_) newest_.pop_front();
   }
   return told;
 }
@@ -147,7 +146,7 @@ void HostWords::go_on(const std::map<int, Bytes>& states) {
         ++taken_;
       }
     }
-    while (newest_.size() > kKept) newest_.pop_front();
+    while (newest_.size() > kept_) newest_.pop_front();
     paused_ = false;
     others_ = hosts_->others();
     for (const int rank : others_) {

@@ -21,7 +21,8 @@ class HostWords {
   using Told = std::map<int, Bytes>;
 
   // The words of one group's number meet each other. `told` is called in the hosts' thread when a word has come or the hosts have failed.
-  HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t longest, HostsThread::Done told);
+  // A host tells `ahead` words more than it has taken, at most.
+  HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t longest, size_t ahead, HostsThread::Done told);
   ~HostWords();
   HostWords(const HostWords&) = delete;
   HostWords& operator=(const HostWords&) = delete;
@@ -50,6 +51,7 @@ class HostWords {
   const std::shared_ptr<HostsThread> hosts_;
   const int tag_;
   const HostsThread::Done told_;
+  const size_t kept_;
   std::mutex mutex_;
   size_t longest_;
   std::vector<int> others_;  // whose words are waited for

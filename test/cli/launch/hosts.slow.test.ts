@@ -10,6 +10,7 @@ import { run, start } from '../support/arbalest.js'
 import { trainingsWith } from './support/trainings.js'
 
 const SYNCHRONOUS = ['sma', 'easgd', 'eamsgd', 'ssgd', 'local-sgd', 'post-local-sgd', 'lookahead', 'slowmo', 'diloco', 'polyak-ruppert']
+const SLACK = ['parameter-server --slack 2', 'parameter-server --slack 1 --apply updates --read-my-writes false']
 
 describe('Processes of a launcher that train together', () => {
   let folder: string
@@ -24,9 +25,9 @@ describe('Processes of a launcher that train together', () => {
     ['train', '--json', '--model', 'lenet', '--learners', '4', '--batch', '8', '--seed', '3', '--steps', String(steps)].concat(more)
   const launch = (processes: number, words: readonly string[]) => ['launch', '-n', String(processes), '--json', '--', ...words]
 
-  for (const rule of SYNCHRONOUS)
+  for (const rule of [...SYNCHRONOUS, ...SLACK])
     it(`end with the weights of as many devices of one process: ${rule}`, async () => {
-      const words = train(40, '--sync', rule)
+      const words = train(40, '--sync', ...rule.split(' '))
       const together = await run(launch(2, words))
       expect(together.code, together.stderr).to.equal(0)
       const alone = await run([...words, '--devices', '2'])

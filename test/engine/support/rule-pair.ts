@@ -70,8 +70,7 @@ export const CASES: Record<string, RuleCase> = {
   'parameter-server': {
     options: () => ({ name: 'parameter-server', slack: 2 }),
     plain: (initial) => new PlainParameterServer(initial, NUMBERS, 2, 'gradients'),
-    periods: [1],
-    hosts: false
+    periods: [1]
   },
   'parameter-server of updates': {
     options: () => ({ name: 'parameter-server', slack: 2, apply: 'updates' }),
@@ -82,8 +81,7 @@ export const CASES: Record<string, RuleCase> = {
   'parameter-server of updates that its learners see late': {
     options: () => ({ name: 'parameter-server', slack: 3, apply: 'updates', readMyWrites: false }),
     plain: (initial) => new PlainParameterServer(initial, NUMBERS, 3, 'updates', false),
-    periods: [1],
-    hosts: false
+    periods: [1]
   },
   'polyak-ruppert': {
     options: (period) => ({ name: 'polyak-ruppert', period }),
