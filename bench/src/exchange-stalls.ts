@@ -22,7 +22,12 @@ export interface StallResult extends Comparison {
 const MODELS = ['resnet20', 'vgg16']
 const SHARES = [0.3, 1]
 const PEER: ExchangeOptions = { push: 'early', pull: 'whole' }
-const WAYS: readonly ExchangeOptions[] = [PEER, { push: 'early', pull: 'bucket' }, { push: 'late', pull: 'whole' }, { push: 'late', pull: 'bucket' }]
+const WAYS: readonly ExchangeOptions[] = [
+  PEER,
+  { push: 'early', pull: 'bucket' },
+  { push: 'late', pull: 'whole' },
+  { push: 'late', pull: 'bucket' }
+]
 const BATCH = 16
 /** Of a run, the first of which are not counted: memory is touched there for the first time. */
 const ROUNDS = 40

@@ -9,14 +9,14 @@ import { DEVICES } from './support/level-cases.js'
 import { OPTIMISER, rule } from './support/rule-pair.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
-const WIDTH = 520
-/** Of some buckets: each of the middle layers has two. */
+/** So wide that vectors which climb levels as a whole have two buckets, too. */
+const WIDTH = 640
 const MODEL = defineModel({
   name: 'deep',
   input: [12],
   layers: [linear(WIDTH), relu(), linear(WIDTH), relu(), linear(WIDTH), relu(), linear(WIDTH), relu(), linear(5)]
 })
-const ITERATIONS = 4
+const ROUNDS = 3
 const WAYS = (['early', 'late'] as const).flatMap((push) => (['whole', 'bucket'] as const).map((pull) => ({ push, pull })))
 
 const { program, initial } = smallTraining('cpu', OPTIMISER, { model: MODEL })
@@ -33,7 +33,7 @@ describe('Learners that take the central model bucket by bucket', () => {
     const learners = [0, 1, 2]
     for (const learner of learners) run.add(learner)
     const { period } = how as SynchronousRule
-    engine.setEnd(run.group, ITERATIONS * period)
+    engine.setEnd(run.group, ROUNDS * period)
     const random = new Random(seed)
     const resting = new Set<number>()
     while (resting.size < learners.length) {
@@ -58,10 +58,9 @@ describe('Learners that take the central model bucket by bucket', () => {
       const how = rule(named, 3)
       for (const [devices, levels] of [
         [1, [link(0.01)]],
-        [2, [DEVICES, link(0.01)]],
-        [1, []]
+        [2, [DEVICES, link(0.01)]]
       ] as const) {
-        const [whole, ...others] = WAYS.map((way, seed) => ended({ ...how, ...way } as GroupRule, [...levels], devices, seed))
+        const [whole, ...others] = WAYS.map((way, seed) => ended({ ...how, ...way }, [...levels], devices, seed))
         expect(largestDifference(whole!, initial)).above(1e-4)
         for (const other of others) expect(other).to.deep.equal(whole)
       }

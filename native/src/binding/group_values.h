@@ -44,9 +44,7 @@ inline SynchronousRule synchronous_rule(const Napi::Object& from) {
   rule.period = at_least(from, "period", 1, kLongest);
   rule.from = at_least(from, "from", 0);
   rule.adopts = truth(from, "adopts");
-  const auto is = [&](const char* name, const char* value) {
-    return !property(from, name).IsUndefined() && string(from, name) == value;
-  };
+  const auto is = [&](const char* name, const char* value) { return !property(from, name).IsUndefined() && string(from, name) == value; };
   rule.pushes_late = is("push", "late");
   rule.pulls_whole = is("pull", "whole");
   const Napi::Object central = object(property(from, "central"), "central");

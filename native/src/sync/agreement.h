@@ -2,8 +2,9 @@
 // their losses.
 //
 // At the start of each of its rounds every host tells a word to all others. What the words of round r say holds from round r+2 on, or as
-// many later as slack allows: a learner enters r+2+slack after round r is whole, so that the words cost no time. Before the first round, and after each rest, the hosts open
-// the group by words that hold at once; at a rest they close it by the losses of the last round. So a group over hosts is
+// many later as slack allows: a learner enters r+2+slack after round r is whole, so that the words cost no time. Before the first round,
+// and after each rest, the hosts open the group by words that hold at once; at a rest they close it by the losses of the last round. So a
+// group over hosts is
 //
 //   resting -> opening -> running -> closing -> resting
 //

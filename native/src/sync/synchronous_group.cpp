@@ -25,7 +25,8 @@ SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::
     : GroupState(backend, std::move(spec)),
       alpha_(spec_.synchronous->alpha),
       averaging_(
-          backend_, spec_, buckets_for(backend_, spec_), initial_canonical, [this](const BucketReduction& reduction) { take_sum(reduction); },
+          backend_, spec_, buckets_for(backend_, spec_), initial_canonical,
+          [this](const BucketReduction& reduction) { take_sum(reduction); },
           [this](std::exception_ptr failure) {
             const std::lock_guard lock(mutex_);
             fail(std::move(failure));
