@@ -10,7 +10,7 @@ import { run, start } from '../support/arbalest.js'
 import { trainingsWith } from './support/trainings.js'
 
 const SYNCHRONOUS = ['sma', 'easgd', 'eamsgd', 'ssgd', 'local-sgd', 'post-local-sgd', 'lookahead', 'slowmo', 'diloco', 'polyak-ruppert']
-const SLACK = ['parameter-server --slack 2', 'parameter-server --slack 1 --apply updates --read-my-writes false']
+const SLACK = ['parameter-server --slack 2']
 
 describe('Processes of a launcher that train together', () => {
   let folder: string
