@@ -8,6 +8,10 @@ const text = await datasetFromText({ text: RHYME.repeat(60), context: 48 })
 const digits: Dataset = await openDataset('digits', { samples: 400 })
 const steps = { until: { steps: 4 }, learners: 1, seed: 5 } as const
 
+const transformer = gpt({ input: text.sample, classes: text.classes }, { layers: 4, heads: 2, width: 32, dropout: 0.1 })
+/** The stand-in computes slowly. */
+const behindGpu = { until: { steps: 2 }, backend: 'cuda-host' as never } as const
+
 const CASES: Readonly<Record<string, TrainOptions>> = {
   lenet: { ...steps, model: 'lenet', data: digits, batch: 32 },
   'resnet20, with batch norm': { ...steps, model: 'resnet20', data: digits, batch: 16 },
@@ -22,12 +26,10 @@ const CASES: Readonly<Record<string, TrainOptions>> = {
     learners: 2,
     synchroniser: 'ssgd'
   },
-  'gpt, with dropout': {
-    ...steps,
-    model: gpt({ input: text.sample, classes: text.classes }, { layers: 4, heads: 2, width: 32, dropout: 0.1 }),
-    data: text,
-    batch: 16
-  }
+  'gpt, with dropout': { ...steps, model: transformer, data: text, batch: 16 },
+  'gpt, accumulated': { ...steps, model: transformer, data: text, batch: 8, optimiser: { accumulate: 3 } },
+  'gpt, by learners that share arenas': { ...steps, model: transformer, data: text, batch: 8, learners: 2 * usableCores() },
+  'gpt, behind a GPU': { ...steps, ...behindGpu, model: transformer, data: text, batch: 2 }
 }
 
 describe('device memory of models of the zoo', function () {

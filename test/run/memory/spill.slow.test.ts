@@ -52,20 +52,26 @@ describe('a folder to which values are moved', function () {
     await writeFile(source, FAILING_DISK)
     const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-o', preload, source, '-ldl'], { encoding: 'utf8' })
     expect(status, stderr).to.equal(0)
+    const data = join(folder.path, 'rhyme.txt')
+    await writeFile(data, 'jack and jill went up the hill to fetch a pail of water. '.repeat(30))
     await using disk = await DiskFolder.make()
-    const limit = await leastOf(disk.path)
-    for (const [call, error, words] of [
-      ['write', 28, 'cannot be written (No space left on device)'],
-      ['read', 5, 'cannot be read (Input/output error)']
-    ] as const) {
-      const env = { LD_PRELOAD: preload, FAILING_CALL: call, FAILING_ERRNO: String(error) }
-      const child = run(['--steps', '50', '--device-memory', limit, '--spill', disk.path], env)
-      const [said] = await Promise.all([textOf(child.stderr), textOf(child.stdout)])
-      expect(child.exitCode ?? (await new Promise((resolve) => child.once('exit', resolve)))).to.equal(1)
-      expect(said).to.match(/^WRITE_FAILED: spill: [^\n]+\n$/)
-      expect(said).to.include(`the file in ${disk.path} ${words}`)
-      expect(await readdir(disk.path)).to.deep.equal([])
-    }
+    const limits = { activations: await leastOf(disk.path), vectors: String(await floorOf(vectorsOf(data, disk.path))) }
+    for (const [moved, args] of [
+      ['activations', RUN],
+      ['vectors', [...VECTORS_RUN, '--data', data]]
+    ] as const)
+      for (const [call, error, words] of [
+        ['write', 28, 'cannot be written (No space left on device)'],
+        ['read', 5, 'cannot be read (Input/output error)']
+      ] as const) {
+        const env = { LD_PRELOAD: preload, FAILING_CALL: call, FAILING_ERRNO: String(error) }
+        const child = run(['--steps', '50', '--device-memory', limits[moved], '--spill', disk.path], env, args)
+        const [said] = await Promise.all([textOf(child.stderr), textOf(child.stdout)])
+        expect(child.exitCode ?? (await new Promise((resolve) => child.once('exit', resolve)))).to.equal(1)
+        expect(said, moved).to.match(/^WRITE_FAILED: spill: [^\n]+\n$/)
+        expect(said).to.include(`the file in ${disk.path} ${words}`)
+        expect(await readdir(disk.path)).to.deep.equal([])
+      }
   })
 })
 
@@ -112,8 +118,21 @@ ssize_t pread(int file, void *to, size_t bytes, off_t at) { return pread64(file,
 const RUN = ['--model', 'resnet20', '--data', 'digits', '--batch', '32', '--learners', '1', '--json']
 const MAIN = fileURLToPath(new URL('../../../../bin/arbalest.js', import.meta.url))
 
-function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  return spawn(process.execPath, [MAIN, 'train', ...RUN, ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Its vectors take more memory than its activations. */
+const VECTORS_RUN = '--model gpt --layers 3 --width 128 --context 16 --batch 4 --optimiser adamw --learners 1 --json'.split(' ')
+const vectorsOf = (data: string, spill: string): TrainOptions => ({
+  model: 'gpt',
+  size: { layers: 3, width: 128 },
+  context: 16,
+  data,
+  batch: 4,
+  optimiser: { name: 'adamw' },
+  learners: 1,
+  spill
+})
+
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}, usual: readonly string[] = RUN) {
+  return spawn(process.execPath, [MAIN, 'train', ...usual, ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 async function leastOf(spill: string): Promise<string> {
