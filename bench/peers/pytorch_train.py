@@ -8,8 +8,10 @@ import argparse
 import contextlib
 import functools
 import json
+import os
 import re
 import sys
+import tempfile
 import time
 
 import torch
@@ -18,6 +20,7 @@ import torch.utils.checkpoint
 
 from models import Block, Bottleneck, build
 
+LEAST_SAVED = 64 << 10
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
 
 
@@ -32,6 +35,8 @@ def arguments():
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--checkpoint", action="store_true", help="computes each residual block again in the backward pass")
+    parser.add_argument("--saved-to", metavar="FOLDER", help="what backward needs lies in files there, not in memory")
+    parser.add_argument("--parts", type=int, default=1, help="takes the batch in so many parts, whose gradients are accumulated")
     parser.add_argument("--foreach", action="store_true", help="the optimiser's fused lists of tensors")
     return parser.parse_args()
 
@@ -40,6 +45,31 @@ def checkpointed(model):
     for module in model.modules():
         if isinstance(module, (Block, Bottleneck)):
             module.forward = functools.partial(torch.utils.checkpoint.checkpoint, module.forward, use_reentrant=False)
+
+
+class SavedFile:
+    """A tensor that backward needs, in a file that goes with this object."""
+
+    def __init__(self, tensor, folder):
+        handle, self.path = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            torch.save(tensor, file)
+
+    def __del__(self):
+        os.remove(self.path)
+
+
+def saving_to(folder):
+    """All that backward needs goes to files, but for parameters, which stay in memory anyway, and for what is small."""
+
+    def pack(tensor):
+        stays = tensor.is_leaf or tensor.numel() * tensor.element_size() < LEAST_SAVED
+        return tensor if stays else SavedFile(tensor, folder)
+
+    def unpack(saved):
+        return torch.load(saved.path) if isinstance(saved, SavedFile) else saved
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
 
 
 def resident(field):
@@ -62,11 +92,12 @@ def steps(options, samples, labels):
         order = torch.randperm(options.count)
         for first in range(0, options.count - options.batch + 1, options.batch):
             chosen = order[first : first + options.batch]
-            x = samples[chosen].to(torch.float32, memory_format=format).sub_(127.5).mul_(1 / 73.9)
-            with autocast:
-                loss = F.cross_entropy(model(x), labels[chosen])
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()
+            for part in chosen.chunk(options.parts):
+                x = samples[part].to(torch.float32, memory_format=format).sub_(127.5).mul_(1 / 73.9)
+                with autocast, saving_to(options.saved_to) if options.saved_to else contextlib.nullcontext():
+                    loss = F.cross_entropy(model(x), labels[part]) * (len(part) / options.batch)
+                loss.backward()
             optimiser.step()
             yield
 

@@ -5,7 +5,7 @@ export interface MemoryResult extends Comparison {
   readonly bench: 'memory'
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
-  readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'geeps'
+  readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'pytorch-accumulation' | 'pytorch-saved-tensors' | 'geeps'
   readonly unit: 'images/s' | 'images/s of processor time' | 'tokens/s'
   /** The memory that each of the two takes. */
   readonly bytes: number

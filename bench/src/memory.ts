@@ -8,7 +8,7 @@ import { gptBeyond } from './gpt-beyond.js'
 import type { MemoryResult, Told } from './memory-result.js'
 import { compare } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
-import { startCheckpointing } from './pytorch.js'
+import { startFrugal, type Frugality } from './pytorch.js'
 import { saveResults } from './results.js'
 import type { Side } from './side.js'
 import { Table } from './table.js'
@@ -55,21 +55,36 @@ async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, op
   }
 }
 
-/** Beside PyTorch, which computes each residual block again, with as much memory for the training as its process has; the samples come on top for both. */
-async function besideCheckpoint(one: Case, python: Python, options: BenchOptions): Promise<MemoryResult> {
-  const peer = await startCheckpointing(python, one)
+/**
+ * Beside PyTorch that trains in less memory, with as much memory for the training as its process has at most; the samples come on top for both. Undefined, and a
+ * line is printed, where no plan of ours takes so little.
+ */
+async function besidePyTorch(
+  one: Case,
+  python: Python,
+  frugality: Frugality,
+  spill: string | undefined,
+  options: BenchOptions
+): Promise<MemoryResult | undefined> {
+  const peer = await startFrugal(python, one, frugality)
   try {
     const { bytes: peerBytes } = peer.greeting as unknown as { readonly bytes: number }
     const { sample, count } = workloadOf(one.model)
     const samples = count * (sample[0] * sample[1] * sample[2] + 4)
-    const limited = await startOurs({ ...one, deviceMemory: String(peerBytes + samples) })
+    const name = `${one.model} b${one.batch} at its peak${spill === undefined ? '' : ' spill'}`
+    const limited = await startOurs({ ...one, deviceMemory: String(peerBytes + samples), ...(spill !== undefined && { spill }) }).catch(
+      (error: unknown) => {
+        process.stderr.write(`${name} beside ${frugality.name}: ${error instanceof Error ? error.message : String(error)}\n`)
+      }
+    )
+    if (!limited) return undefined
     try {
       const { bytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as Told
       const compared = await compare(limited, peer, options)
       return {
         bench: 'memory',
-        case: `${one.model} b${one.batch} at its peak`,
-        peer: 'pytorch-checkpoint',
+        case: name,
+        peer: `pytorch-${frugality.name}`,
         unit: 'images/s',
         ...compared,
         bytes: bytes - samples,
@@ -123,12 +138,17 @@ async function besideGeeps(one: Case, part: number, spill: string, options: Benc
   }
 }
 
+/** Files need a folder. */
+function frugalities(folder: string | undefined): readonly Frugality[] {
+  return [{ name: 'checkpoint' }, { name: 'accumulation' }, ...(folder === undefined ? [] : [{ name: 'saved-tensors', folder } as const])]
+}
+
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
 
 /** Images per second of a learner against the memory that it takes. */
 export const memory: Bench = {
   summary:
-    'images/s against bytes: a learner within limits of memory beside one without, beside the rule of GeePS, and beside PyTorch that checkpoints',
+    'images/s against bytes: a learner within limits of memory beside one without, beside the rule of GeePS, and beside PyTorch that checkpoints, accumulates or saves tensors to files',
   filters: [
     'default: resnet20 b32 f32',
     'models, b32 (batch), f32 or bf16',
@@ -191,7 +211,8 @@ export const memory: Bench = {
       try {
         for (const limit of limits) told(await measure(one, whole, limit, options))
         if (spill !== undefined) for (const part of shares) told(await besideGeeps(one, part, spill, options))
-        for (const python of pythons.slice(0, 1)) told(await besideCheckpoint(one, python, options))
+        for (const python of pythons.slice(0, 1))
+          for (const frugality of frugalities(spill)) told(await besidePyTorch(one, python, frugality, spill, options))
       } finally {
         whole.close()
       }

@@ -51,11 +51,23 @@ function commands(python: Python, one: Case, mode: Mode): readonly Command[] {
   return Array.from({ length: mode.processes }, () => command)
 }
 
-/** A process of PyTorch, on as many threads as there are learners, that computes each residual block again in the backward pass. */
-export function startCheckpointing(python: Python, one: Case): Promise<Side> {
-  const mode = { name: 'checkpoint', processes: 1, threads: one.learners, channelsLast: true }
-  return Side.start(commands(python, one, mode).map((command) => ({ ...command, args: [...command.args, '--checkpoint'] })))
+/** How PyTorch trains in less memory: each residual block is computed again in the backward pass, what backward needs lies in files, or the batch comes in parts. */
+export type Frugality =
+  { readonly name: 'checkpoint' } | { readonly name: 'saved-tensors'; readonly folder: string } | { readonly name: 'accumulation' }
+
+/** A process of PyTorch, on as many threads as there are learners. */
+export function startFrugal(python: Python, one: Case, frugality: Frugality): Promise<Side> {
+  const mode = { name: frugality.name, processes: 1, threads: one.learners, channelsLast: true }
+  const how = {
+    checkpoint: () => ['--checkpoint'],
+    'saved-tensors': () => ['--saved-to', 'folder' in frugality ? frugality.folder : ''],
+    accumulation: () => ['--parts', String(PARTS)]
+  }[frugality.name]()
+  return Side.start(commands(python, one, mode).map((command) => ({ ...command, args: [...command.args, ...how] })))
 }
+
+/** Of a batch whose gradients are accumulated. */
+const PARTS = 4
 
 /** Windows of each mode. The best one counts, because other work on the machine can only make a mode slower. */
 const PASSES = 2
