@@ -1,14 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 
 /** Milliseconds between two looks whether the hosts have met, or have ended. */
 const LOOK_EVERY = 5
 
-/** Seconds that hosts wait for each other at the start: the launcher starts all processes together. */
+/** Seconds that hosts wait for each other at the start, unless `ARBALEST_MEETING_SECONDS` says otherwise: the launcher starts all processes together. */
 const MEETING_SECONDS = 120
 
-/** Joins the other hosts of the run, and waits for them. The thread's event loop goes on meanwhile. Rejects with BACKEND_UNAVAILABLE and HOST_LOST. */
+/** Throws INVALID_OPTION. */
+function meetingSeconds({ ARBALEST_MEETING_SECONDS: given }: NodeJS.ProcessEnv): number {
+  const seconds = Number(given ?? MEETING_SECONDS)
+  if (seconds > 0 && seconds < Infinity) return seconds
+  throw invalidOption('ARBALEST_MEETING_SECONDS', given, 'use seconds above 0, or leave it out')
+}
+
+/** Joins the other hosts of the run, and waits for them. The thread's event loop goes on meanwhile. Rejects with BACKEND_UNAVAILABLE, HOST_LOST and INVALID_OPTION. */
 export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle> {
   const hosts = engine.openHosts(spec)
   try {
@@ -21,7 +28,7 @@ export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle
 }
 
 /** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE, and with HOST_LOST after `seconds`: MPI itself waits for ever for a process that has died. */
-export async function awaitHosts(engine: Engine, hosts: Handle, seconds = MEETING_SECONDS): Promise<void> {
+export async function awaitHosts(engine: Engine, hosts: Handle, seconds = meetingSeconds(process.env)): Promise<void> {
   const late = performance.now() + 1000 * seconds
   while (engine.hostsPlace(hosts) === null) {
     if (performance.now() >= late)

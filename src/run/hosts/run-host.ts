@@ -1,7 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { LearnerFailure } from '../../actors/learner-failure.js'
 import type { Engine, Handle, HostsSpec, RefusedMessages } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
@@ -14,6 +10,7 @@ import type { PopulationSettings } from '../../options/learners.js'
 import { needsNorm } from '../../options/optimiser.js'
 import type { Settings } from '../../options/settings.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
+import { HostFolder } from './host-folder.js'
 import { exchangeRoles, type HostRole, type HostRoles } from './roles.js'
 
 /** Seconds that hosts wait for each other at the end of a run: learners that are being replaced still come to rest. */
@@ -33,7 +30,7 @@ export class RunHost implements Disposable {
   readonly hubs: readonly number[]
   /** The hosts among which learners are dealt out. */
   #ranks: readonly number[]
-  #folder: Promise<string> | undefined
+  #folder: Promise<HostFolder> | undefined
 
   private constructor(engine: Engine, handle: Handle, mailbox: HostMailbox, { trainers, hubs, jobs }: HostRoles, alive: Disposable) {
     this.#engine = engine
@@ -181,9 +178,9 @@ export class RunHost implements Disposable {
   }
 
   /** For files that this process alone reads; removed at the end. */
-  folder(): Promise<string> {
-    this.#folder ??= mkdtemp(join(tmpdir(), 'arbalest-host-'))
-    return this.#folder
+  async folder(): Promise<string> {
+    this.#folder ??= HostFolder.make()
+    return (await this.#folder).path
   }
 
   /** What a sealed link has refused so far. */
@@ -199,7 +196,7 @@ export class RunHost implements Disposable {
   [Symbol.dispose](): void {
     this.#alive[Symbol.dispose]()
     this.#engine.release(this.handle)
-    void this.#folder?.then((folder) => rmSync(folder, { recursive: true, force: true }))
+    void this.#folder?.then((folder) => folder[Symbol.dispose]())
   }
 }
 

@@ -39,6 +39,21 @@ describe('arbalest launch with the MPI that is built', () => {
     expect(trainingsWith(folder)).to.deep.equal([])
   })
 
+  for (const shrink of [[], ['--shrink']])
+    it(`starts again where a process dies before the hosts have met${shrink.length > 0 ? ', and the launcher keeps the other' : ''}`, async function () {
+      const { name, version } = builtMpi()!
+      if (shrink.length > 0 && (name !== 'Open MPI' || parseInt(version, 10) < 5)) skip(this, 'MPI has no ULFM: npm run setup:mpi')
+      const words = ['launch', '-n', '2', ...shrink, '--json', '--', ...train('early', 400), '--learners', '2']
+      const { ended } = start(words, { env: { ...ROOT_MAY, ARBALEST_MEETING_SECONDS: '8' } })
+      // As soon as it runs: Node.js has yet to read the program.
+      process.kill(await trainingWith(folder), 'SIGKILL')
+      const { code, stderr, lines } = await ended
+      expect(code, stderr).to.equal(0)
+      expect(lines.filter(({ event }) => event === 'restarted')).to.have.length(1)
+      expect(lines.at(-1)).to.include({ event: 'finished', reason: 'completed', hosts: 2, learners: 2 })
+      expect(trainingsWith(folder)).to.deep.equal([])
+    })
+
   it('gives up after as many restarts as it may make, with the last cause', async () => {
     const { said, ended } = start(['launch', '-n', '1', '--restarts', '0', '--', ...train('given-up', 100_000)], { env: ROOT_MAY })
     await said(WRITTEN)
