@@ -113,7 +113,8 @@ describe('A job on several devices', function () {
       levels: [],
       ordered: false,
       hosts: 'auto',
-      exchange: 'sharded'
+      exchange: 'sharded',
+      order: 'ranks'
     })
   })
 
