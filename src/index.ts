@@ -125,6 +125,8 @@ export type {
   CategoryEncoding,
   ColumnEncoding,
   NumberEncoding,
+  LabelledEncoding,
+  LanguageEncoding,
   SampleEncoding,
   TableEncoding,
   TargetEncoding,
@@ -151,14 +153,15 @@ export type { DatasetSpec } from './engine/contract.js'
 
 export { readImage, type ImageSource } from './data/images/read-image.js'
 
-export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import-weights.js'
+export { importWeights, type ImportedWeights, type ImportOptions, type ReadModel } from './formats/import-weights.js'
 export { exportOnnx, type OnnxOptions } from './formats/onnx/export.js'
 export type { Normalisation } from './model/normalisation.js'
 export type { ElementTypeName } from './formats/tensor.js'
 export type { SafetensorsHeader, TensorEntry } from './formats/safetensors-header.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
-export { readModel, type ReadModel, type ReadModelOptions } from './formats/read-model.js'
-export { checkSavePath, saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
+export { readModel, type ReadModelOptions } from './formats/read-model.js'
+export { checkSavePath, saveModel, type ModelFormat, type SaveOptions } from './formats/save.js'
+export type { SavedModel } from './formats/saved-model.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
 export { ruleNames, type NamedRule, type RuleName } from './rules/rules.js'

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { isHuggingFaceFolder } from '../formats/huggingface/folder.js'
 import { Checkpoint, MODEL_FILE } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, newestWhole } from './store.js'
@@ -19,7 +20,7 @@ export async function modelFile(path: string, { best = false }: ModelFileOptions
   const folder = existsSync(path) && statSync(path).isDirectory()
   const several = folder && !existsSync(join(path, MANIFEST))
   if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)
-  if (!folder) return path
+  if (!folder || isHuggingFaceFolder(path)) return path
   const checkpoint = !several ? await Checkpoint.open(path) : best ? await bestCheckpoint(path) : await newestWhole(path, () => {})
   if (!checkpoint) throw invalidOption('file', path, 'this folder has no whole checkpoint; name a model file or a checkpoint')
   if (checkpoint.manifest.files.some(({ name }) => name === MODEL_FILE)) return join(checkpoint.folder, MODEL_FILE)

@@ -60,7 +60,7 @@ export class SavedModelFile {
   #nameAfter(cause: unknown): string {
     const name = basename(this.path)
     const isOfDisk = cause instanceof ArbalestError && cause.code === 'WRITE_FAILED'
-    return isOfDisk ? name : `${basename(name, extname(name))}.safetensors`
+    return isOfDisk && !this.path.endsWith('/') ? name : `${basename(name, extname(name))}.safetensors`
   }
 }
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
 import { shown, unknownName } from '../errors.js'
-import { featuresOf, type SampleEncoding, type TargetEncoding } from '../formats/encoding.js'
+import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../formats/encoding.js'
 import { corruptFile } from '../formats/file-errors.js'
 import type { StoredDataset } from './dataset.js'
 import { category, numberOf, plainText, textOf } from './tables/cell.js'
@@ -15,7 +15,7 @@ import { encodeTexts } from './texts/encode-texts.js'
  */
 export async function datasetByEncoding(
   file: string,
-  encoding: SampleEncoding,
+  encoding: LabelledEncoding,
   classNames: readonly string[] = []
 ): Promise<StoredDataset> {
   const { target } = encoding

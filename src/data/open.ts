@@ -10,7 +10,8 @@ import { SOURCES, sourceOf } from './remote/sources.js'
 import { openTable } from './tables/table.js'
 import { isTablePath } from './tables/table-file.js'
 import type { TableOptions } from './tables/table-options.js'
-import { datasetFromText } from './text.js'
+import { datasetFromText, type TextDatasetOptions } from './text.js'
+import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { holdsTexts, openTexts } from './texts/labelled-texts.js'
 
 /** The data sets that are texts, whose shapes and classes are known only from their files. */
@@ -27,8 +28,12 @@ export interface OpenDatasetOptions {
   readonly seed?: number | undefined
   /** The number of training samples, for `digits` only: 10 to 1,000,000; there are a tenth as many test samples. */
   readonly samples?: number | undefined
-  /** Characters of a window, for texts only; 128 if omitted. */
+  /** Characters of a window, or tokens, for texts only; 128 if omitted. */
   readonly context?: number | undefined
+  /** The folder of a tokenizer, a tokenizer.json, or what it has, for texts only: its tokens instead of characters. */
+  readonly tokenizer?: string | TokenizerFiles | undefined
+  /** Tokens that the model has, if that are more than the tokenizer's. */
+  readonly vocabulary?: number | undefined
 }
 
 /** How `openData` finds a data set, and how it reads images. */
@@ -51,7 +56,15 @@ export async function openData(nameOrPath: string, { images, table = {}, ...opti
     return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')
   if (!isTextPath(nameOrPath) && holdsTexts(nameOrPath)) return openTexts(texts, 'table.')
   if (!isTextPath(nameOrPath)) return imageFolder(nameOrPath, images)
-  return datasetFromText({ file: nameOrPath, ...(options.context !== undefined && { context: options.context }) })
+  return datasetFromText({ file: nameOrPath, ...windowsOf(options) })
+}
+
+function windowsOf({ context, tokenizer, vocabulary }: OpenDatasetOptions): Pick<TextDatasetOptions, 'context' | 'tokenizer' | 'vocabulary'> {
+  return {
+    ...(context !== undefined && { context }),
+    ...(tokenizer !== undefined && { tokenizer }),
+    ...(vocabulary !== undefined && { vocabulary })
+  }
 }
 
 /** Whether `openData` reads a path as a text. */
@@ -80,7 +93,8 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw invalidOption('directory', directory, 'name the folder of the files')
   }
-  if (context !== undefined && !TEXTS.has(name)) throw invalidOption('context', context, `only texts have one; omit it for ${name}`)
+  for (const [option, value] of Object.entries({ context, tokenizer: options.tokenizer }))
+    if (value !== undefined && !TEXTS.has(name)) throw invalidOption(option, value, `only texts have one; omit it for ${name}`)
   if (name === 'digits') {
     if (directory !== undefined) throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set')
     return digits({ seed, ...(samples !== undefined && { samples }) })
@@ -90,7 +104,7 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
   if (!files) throw unknownName('data', name, datasetNames)
   if (samples !== undefined) throw invalidOption('samples', samples, `only digits have a variable size; omit it for ${name}`)
   const paths = await locateFiles(name, searchFolder(directory), files.folders, files.files)
-  if (!recipe) return datasetFromText({ file: paths[0]!, name, ...(context !== undefined && { context }) })
+  if (!recipe) return datasetFromText({ file: paths[0]!, name, ...windowsOf(options) })
   return { name, ...datasetTraits(name), ...(await recipe.read(paths)) }
 }
 

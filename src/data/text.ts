@@ -1,13 +1,16 @@
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { invalidOption } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { corruptFile } from '../formats/file-errors.js'
+import { tokenizerFilesOf, type TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
+import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
-import { real, text as notEmpty, whole } from '../schema/values.js'
+import { kind, real, text as notEmpty, whole } from '../schema/values.js'
 import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
 import { checkRegularFile, textIn } from './read-text.js'
+import { tokensOf } from './text-tokens.js'
 
 /** A text and how it becomes samples. */
 export interface TextDatasetOptions {
@@ -19,6 +22,10 @@ export interface TextDatasetOptions {
   readonly name?: string
   /** Characters of a window, the context of the model; 128 if omitted. */
   readonly context?: number
+  /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json: its tokens instead of characters. */
+  readonly tokenizer?: string | TokenizerFiles
+  /** Tokens that the model has, if that are more than the tokenizer's. */
+  readonly vocabulary?: number
   /** The fraction of the text, taken from its end, that becomes the test set: between 0 and 1, 0.1 if omitted. */
   readonly testFraction?: number
 }
@@ -28,44 +35,70 @@ const textOptions = group({
   file: option(notEmpty('the path of a text')),
   name: option(notEmpty('a word or two')),
   context: option(whole({ min: 1, max: 2 ** 20, unit: 'characters' }), { default: 128 }),
+  tokenizer: option(
+    kind<string | TokenizerFiles>(
+      (value) => (typeof value === 'string' && value !== '') || typeof (value as Partial<TokenizerFiles> | null)?.json === 'string',
+      'the folder of a tokenizer, or a tokenizer.json'
+    )
+  ),
+  vocabulary: option(whole({ min: 2, max: 2 ** 21, unit: 'tokens' })),
   testFraction: option(real({ above: 0, below: 1 }), { default: 0.1 })
 })
 
 /**
- * A Dataset of a text whose tokens are its characters: the samples are consecutive windows of `context` characters, and the target of each
- * character is the next one. Every epoch cuts the windows at another offset. `classNames` has the characters by token, in Unicode order.
+ * A Dataset of a text whose tokens are its characters, or those of a tokenizer: the samples are consecutive windows of `context` tokens, and the target of each
+ * token is the next one. Every epoch cuts the windows at another offset. `classNames` has the characters by token, in Unicode order.
  *
  * Throws INVALID_OPTION, DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT if it is not UTF-8.
  */
 export async function datasetFromText(options: TextDatasetOptions): Promise<StoredDataset> {
-  const { text, file, context, testFraction, name = file === undefined ? 'text' : basename(file) } = check(textOptions, options)
+  const { text, file, context, testFraction, tokenizer, vocabulary: wanted, ...others } = check(textOptions, options)
+  const { name = file === undefined ? 'text' : basename(file) } = others
   if (text === undefined && file === undefined) throw invalidOption('text', text, 'give a text, or a file')
   if (text !== undefined && file !== undefined) throw invalidOption('file', file, 'leave it out: text is given')
   if (file !== undefined) await checkRegularFile(file)
-  const tokenised = await tokenise(name, () => (text === undefined ? textIn(file!) : [text]))
-  if (!tokenised)
-    throw corruptFile(file ?? name, { expected: 'a text that does not change while it is read', found: 'a change', fix: 'try again' })
-  const { vocabulary, tokens } = tokenised
+  const read = () => (text === undefined ? textIn(file!) : [text])
+  const by = tokenizer === undefined ? undefined : tokenizerOf(tokenizer, wanted)
+  const { vocabulary, tokens } = by ? { vocabulary: undefined, tokens: await tokensOf(name, read(), by) } : await characters(name, file, read)
   const test = Math.round(tokens.length * testFraction)
   if (Math.min(test, tokens.length - test) <= context)
     throw invalidOption(
       'context',
       context,
-      `the text has ${tokens.length} characters, ${test} of them for testing: use a smaller context or a longer text`
+      `the text has ${tokens.length} ${by ? 'tokens' : 'characters'}, ${test} of them for testing: use a smaller context or a longer text`
     )
-  if (vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text with at least two different characters')
-  const classes = vocabulary.length
+  if (vocabulary && vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text with at least two different characters')
+  const classes = vocabulary?.length ?? Math.max(by!.size, wanted ?? 0)
   return {
     name,
     sample: [context],
     classes,
-    classNames: vocabulary,
+    ...(vocabulary && { classNames: vocabulary }),
+    ...(by && { encoding: { kind: 'language', tokenizer: by.files, vocabulary: classes, length: context } }),
     train: windows(tokens.subarray(0, tokens.length - test), context, classes),
     test: windows(tokens.subarray(tokens.length - test), context, classes),
     mean: [],
     std: [],
     augmentation: { padding: 0, flip: false }
   }
+}
+
+/** Throws INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT. */
+function tokenizerOf(given: string | TokenizerFiles, vocabulary: number | undefined): Tokenizer {
+  const tokenizer =
+    typeof given === 'string' ? Tokenizer.of(tokenizerFilesOf(given, 'tokenizer'), given) : Tokenizer.of(given, 'tokenizer')
+  if (vocabulary === undefined || tokenizer.size <= vocabulary) return tokenizer
+  throw new ArbalestError(
+    'SHAPE_MISMATCH',
+    `tokenizer: it has ${tokenizer.size} tokens, and the model ${vocabulary}; use the model's own tokenizer`,
+    { data: { tokens: tokenizer.size, vocabulary } }
+  )
+}
+
+async function characters(name: string, file: string | undefined, read: () => AsyncIterable<string> | Iterable<string>): Promise<TokenisedText> {
+  const tokenised = await tokenise(name, read)
+  if (tokenised) return tokenised
+  throw corruptFile(file ?? name, { expected: 'a text that does not change while it is read', found: 'a change', fix: 'try again' })
 }
 
 /** Consecutive windows, as many as have a next character for each of their characters. */

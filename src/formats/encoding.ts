@@ -1,9 +1,13 @@
 import * as v from 'valibot'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
+import type { TokenizerFiles } from './tokenizer/tokenizer-files.js'
 
 /** How a row of a table or a text becomes a sample. A saved model keeps it, so that new rows are encoded as those of the training were. */
-export type SampleEncoding = TableEncoding | TextEncoding
+export type SampleEncoding = LabelledEncoding | LanguageEncoding
+
+/** How a row or a text with an answer of its own becomes a sample and a target. */
+export type LabelledEncoding = TableEncoding | TextEncoding
 
 /** The features of a row are those of its columns, one column after the other. */
 export interface TableEncoding {
@@ -47,6 +51,16 @@ export interface TextEncoding {
   readonly target: TargetEncoding
 }
 
+/** Windows of a text's tokens, each of which is followed by the one that is predicted. */
+export interface LanguageEncoding {
+  readonly kind: 'language'
+  readonly tokenizer: TokenizerFiles
+  /** Of the model: at least as many as the tokenizer has. */
+  readonly vocabulary: number
+  /** Tokens of a window. */
+  readonly length: number
+}
+
 /** Tokens of a text in bytes: the end, and the bytes. */
 export const BYTE_TOKENS = 257
 
@@ -60,8 +74,8 @@ export function widthOf(column: ColumnEncoding): number {
 }
 
 /** The target of an encoding that gives numbers; undefined if it gives classes. */
-export function numberTarget({ target }: SampleEncoding): Extract<TargetEncoding, { kind: 'number' }> | undefined {
-  return target.kind === 'number' ? target : undefined
+export function numberTarget(encoding: SampleEncoding): Extract<TargetEncoding, { kind: 'number' }> | undefined {
+  return encoding.kind !== 'language' && encoding.target.kind === 'number' ? encoding.target : undefined
 }
 
 const finite = v.pipe(v.number(), v.finite())
@@ -77,13 +91,21 @@ const column = v.variant('kind', [
   v.strictObject({ kind: v.literal('category'), name: v.string(), values: v.array(v.string()), missing: v.boolean() })
 ])
 
+const length = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 20))
+
 const encoding = v.variant('kind', [
   v.strictObject({ kind: v.literal('table'), columns: v.pipe(v.array(column), v.minLength(1)), target }),
   v.strictObject({
     kind: v.literal('bytes'),
     column: v.exactOptional(v.string()),
-    length: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 20)),
+    length,
     target
+  }),
+  v.strictObject({
+    kind: v.literal('language'),
+    tokenizer: v.strictObject({ json: v.string(), config: v.exactOptional(v.string()) }),
+    vocabulary: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 21)),
+    length
   })
 ])
 

@@ -5,6 +5,7 @@ import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
+import type { SavedModel } from './saved-model.js'
 import { inTurns } from '../turns.js'
 
 /** The most faults that a message lists; the error's `data` has all of them. */
@@ -47,11 +48,20 @@ export interface ImportedWeights {
  * nothing, and the errors of SafetensorsFile.
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  await using file = await SafetensorsFile.open(path)
+  return await importTensors(file, model, options)
+}
+
+/** Tensors by name, with their types and shapes known before they are read: an open safetensors file, or several of them. */
+export type TensorSource = Pick<SafetensorsFile, 'path' | 'tensors' | 'read'>
+
+/** As `importWeights`, from tensors of any origin. */
+export async function importTensors(file: TensorSource, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  const { path } = file
   const { reinitialise = [], strict = true, seed = 0 } = options
   const graph = await inTurns(predictionGraphInPieces(model))
   const targets = targetsOf(graph)
   const reset = reinitialisedNames(targets, reinitialise, model)
-  await using file = await SafetensorsFile.open(path)
   const { sources, unused, clashes } = match(file, targets, reset, options.names)
   const missing = [...targets.keys()].filter((name) => !sources.has(name) && !reset.has(name))
   const mismatches = [...sources].flatMap(([name, source]) => mismatch(targets.get(name)!, source, file.tensors.get(source)!))
@@ -110,7 +120,7 @@ interface Matches {
 }
 
 function match(
-  { tensors }: SafetensorsFile,
+  { tensors }: TensorSource,
   targets: ReadonlyMap<string, Value>,
   reset: ReadonlySet<string>,
   names: ImportOptions['names']
@@ -153,6 +163,23 @@ function unsuitableFile(path: string, model: Model, faults: readonly string[]): 
   const listed = [...faults.slice(0, FAULTS_LISTED), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
   const message = `${path}: ${faults.length} of its tensors do not fit model ${printable(model.name)}: ${listed}; translate names with \`names\`, list layers to initialise anew in \`reinitialise\` (--reinitialise), or ignore missing and unused tensors with \`strict: false\` (--no-strict; train has no flag for it)`
   return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
+}
+
+/** A model read from a file or a folder, and which of its tensors it used. */
+export interface ReadModel extends SavedModel, Pick<ImportedWeights, 'loaded' | 'initialised' | 'unused'> {}
+
+/** Views of the canonical vector by name, one for each parameter, and the statistics. */
+export async function namedTensors(
+  model: Model,
+  { parameters, statistics }: Pick<ImportedWeights, 'parameters' | 'statistics'>
+): Promise<Pick<SavedModel, 'weights' | 'statistics'>> {
+  let offset = 0
+  const weights = parametersOf(await inTurns(predictionGraphInPieces(model))).map(({ name, shape }) => {
+    const data = parameters.subarray(offset, (offset += elements(shape)))
+    return [name, { shape, data }] as const
+  })
+  const moments = Object.entries(statistics).map(([name, data]) => [name, { shape: [data.length], data }] as const)
+  return { weights: Object.fromEntries(weights), statistics: Object.fromEntries(moments) }
 }
 
 /** The memory of each value: parameters in the canonical vector, statistics in arrays of their own. */

@@ -1,4 +1,4 @@
-import { ArbalestError, shown, warn } from '../errors.js'
+import { ArbalestError, invalidOption, shown, warn } from '../errors.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
@@ -6,11 +6,11 @@ import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
 import { parseEncoding } from './encoding.js'
 import { corruptFile } from './file-errors.js'
-import { importWeights, type ImportedWeights, type ImportOptions } from './import-weights.js'
+import { isHuggingFaceFolder } from './huggingface/folder.js'
+import { readFolderModel } from './huggingface/read-folder-model.js'
+import { importWeights, namedTensors, type ImportOptions, type ReadModel } from './import-weights.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { SafetensorsFile } from './safetensors.js'
-import type { SavedModel } from './save.js'
-import type { FloatTensors } from './tensor.js'
 import { inTurns } from '../turns.js'
 
 /** Properties of the model that the file does not describe, and how the file's names map to the model's. */
@@ -21,19 +21,27 @@ export interface ReadModelOptions extends ImportOptions {
   readonly normalisation?: Normalisation | undefined
   /** Used if the file has none. */
   readonly classNames?: readonly string[] | undefined
+  /** Positions of a model of texts from a Hugging Face folder; as many as the folder has if omitted. */
+  readonly context?: number | undefined
 }
 
-/** A model read from a file, and which of the file's tensors it used. */
-export interface ReadModel extends SavedModel, Pick<ImportedWeights, 'loaded' | 'initialised' | 'unused'> {}
-
 /**
- * A model with its weights from a safetensors file: one that `save` has written, or any other with PyTorch's names if `model` is given.
- * Throws INVALID_OPTION if neither the file nor the caller describes the model, and the errors of `importWeights`.
+ * A model with its weights from a safetensors file: one that `save` has written, or any other with PyTorch's names if `model` is given. Or from a folder as
+ * `save_pretrained` of Hugging Face's transformers writes it (config.json, model.safetensors or its shards, a tokenizer) of GPT-2, a ResNet or a ViT.
+ * Throws INVALID_OPTION if neither the file nor the caller describes the model, and the errors of `importWeights`; for a folder also UNKNOWN_NAME for another architecture, and
+ * UNSUPPORTED_OPERATOR.
  */
 export async function readModel(
   path: string,
-  { model: given, normalisation, classNames, ...options }: ReadModelOptions = {}
+  { model: given, normalisation, classNames, context, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
+  if (isHuggingFaceFolder(path)) {
+    const parts = { model: given, normalisation, classNames, names: options.names }
+    for (const [part, value] of Object.entries(parts))
+      if (value !== undefined) throw invalidOption(part, value, `leave it out: ${path} describes its model`)
+    return readFolderModel(path, { context, ...options })
+  }
+  if (context !== undefined) throw invalidOption('context', context, 'leave it out: only a Hugging Face folder of a model of texts takes it')
   const { metadata, elementCount } = await headerOf(path)
   const model = given ?? (await describedModel(metadata, elementCount, path))
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
@@ -41,8 +49,7 @@ export async function readModel(
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
     model,
-    weights: await weightsOf(model, parameters),
-    statistics: tensorsOf(statistics),
+    ...(await namedTensors(model, { parameters, statistics })),
     normalisation: normalisationOf(metadata, path) ?? normalisation ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
     ...(encoding && { encoding }),
@@ -104,18 +111,4 @@ function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (ite
 
 async function parametersIn(model: Model): Promise<readonly Value[]> {
   return parametersOf(await inTurns(predictionGraphInPieces(model)))
-}
-
-/** Views of the canonical vector, one for each parameter. */
-async function weightsOf(model: Model, vector: Float32Array): Promise<FloatTensors> {
-  let offset = 0
-  const tensors = (await parametersIn(model)).map(({ name, shape }) => {
-    const data = vector.subarray(offset, (offset += elements(shape)))
-    return [name, { shape, data }] as const
-  })
-  return Object.fromEntries(tensors)
-}
-
-function tensorsOf(arrays: Readonly<Record<string, Float32Array>>): FloatTensors {
-  return Object.fromEntries(Object.entries(arrays).map(([name, data]) => [name, { shape: [data.length], data }]))
 }

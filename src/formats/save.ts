@@ -1,7 +1,10 @@
-import { extname } from 'node:path'
+import { existsSync } from 'node:fs'
+import { extname, join, resolve } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
 import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
+import { checkFolderModel, checkNewFolder, saveFolder } from './huggingface/save-folder.js'
+import type { SavedModel } from './saved-model.js'
 import { DESCRIPTION, describe } from './description.js'
 import type { SampleEncoding } from './encoding.js'
 import type { Normalisation } from '../model/normalisation.js'
@@ -12,25 +15,14 @@ import { writeSafetensors } from './safetensors.js'
 import type { FloatTensors } from './tensor.js'
 
 /** The file formats of saved models. */
-export type ModelFormat = 'safetensors' | 'onnx'
+export type ModelFormat = 'safetensors' | 'onnx' | 'huggingface'
 
 /** How `save` writes a model. */
 export interface SaveOptions {
-  /** By the file's extension if omitted: `.onnx` or `.safetensors`. */
+  /** By the path's end if omitted: `.onnx`, `.safetensors`, or `/` for `huggingface`, a folder for Hugging Face's transformers. */
   readonly format?: ModelFormat
   /** ONNX only: whether the network normalises its input and so takes samples in 0 to 1; true if omitted. */
   readonly normalise?: boolean
-}
-
-/** A trained model's weights and statistics in plain arrays, independent of any engine. */
-export interface SavedModel {
-  readonly model: Model
-  readonly weights: FloatTensors
-  readonly statistics: FloatTensors
-  readonly normalisation: Normalisation
-  readonly classNames?: readonly string[]
-  /** Of a model of a table or of texts. */
-  readonly encoding?: SampleEncoding
 }
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
@@ -53,7 +45,8 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
       [DESCRIPTION]: describe(model)
     }
     await writeSafetensors(path, named, { metadata })
-  }
+  },
+  huggingface: (path, saved) => saveFolder(path, saved)
 }
 
 /** Writes a model to a file, as `TrainedModel.save` does. Throws INVALID_OPTION and WRITE_FAILED. */
@@ -69,6 +62,12 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
  */
 export async function checkSavePath(path: string, model?: Model): Promise<void> {
   const format = formatOf(path)
+  if (format === 'huggingface') {
+    checkNewFolder(path)
+    await checkReplaceable(existsSync(path) ? join(path, 'config.json') : resolve(path))
+    if (model) checkFolderModel(model)
+    return
+  }
   await checkReplaceable(path)
   if (!model || format !== 'onnx') return
   await loadOperators(model)
@@ -76,7 +75,8 @@ export async function checkSavePath(path: string, model?: Model): Promise<void> 
 }
 
 function formatOf(path: string): ModelFormat {
+  if (typeof path === 'string' && path.endsWith('/')) return 'huggingface'
   const ending = typeof path === 'string' ? extname(path).slice(1) : ''
-  if (!Object.hasOwn(SAVERS, ending)) throw invalidOption('path', path, 'end it in .onnx or .safetensors, or give the format')
-  return ending as ModelFormat
+  if (ending === 'onnx' || ending === 'safetensors') return ending
+  throw invalidOption('path', path, 'end it in .onnx, .safetensors or / (a folder for transformers), or give the format')
 }

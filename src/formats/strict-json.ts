@@ -1,7 +1,7 @@
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 export type JsonObject = ReadonlyMap<string, JsonValue>
 
-/** The most values of one text, so that a forged file takes less than a second: as many as 75,000 tensors of a safetensors header have. */
+/** The most values of one text if nothing else is said, so that a forged file takes less than a second: as many as 75,000 tensors of a safetensors header have. */
 const MAX_VALUES = 2 ** 19
 
 /** The longest number that is parsed, in characters: more digits than a double can distinguish. */
@@ -9,10 +9,10 @@ const MAX_NUMBER_LENGTH = 40
 
 /**
  * Parses JSON (RFC 8259) from an untrusted source. Unlike `JSON.parse` it refuses duplicate names, nesting deeper than `depth`, and more than
- * MAX_VALUES values; objects become Maps, so that no name has a special meaning. Throws SyntaxError with the position.
+ * `values` values; objects become Maps, so that no name has a special meaning. Throws SyntaxError with the position.
  */
-export function parseStrictJson(text: string, { depth }: { depth: number }): JsonValue {
-  const parser = new Parser(text)
+export function parseStrictJson(text: string, { depth, values = MAX_VALUES }: { depth: number; values?: number }): JsonValue {
+  const parser = new Parser(text, values)
   const value = parser.value(depth)
   parser.end()
   return value
@@ -34,16 +34,18 @@ const NUMBER = /[-+.0-9eE]+/y
 
 class Parser {
   readonly #text: string
+  readonly #mostValues: number
   #at = 0
   #values = 0
 
-  constructor(text: string) {
+  constructor(text: string, mostValues: number) {
     this.#text = text
+    this.#mostValues = mostValues
   }
 
   value(depth: number): JsonValue {
     const first = this.#next()
-    if (++this.#values > MAX_VALUES) throw this.#error(`at most ${MAX_VALUES} values`)
+    if (++this.#values > this.#mostValues) throw this.#error(`at most ${this.#mostValues} values`)
     if (first === '{') return this.#object(depth)
     if (first === '[') return this.#array(depth)
     if (first === '"') return this.#string()

@@ -1,5 +1,5 @@
 import type { GroupRule, GroupStatus, RoundFigures, StreamStatus } from '../engine/contract.js'
-import type { SavedModel } from '../formats/save.js'
+import type { SavedModel } from '../formats/saved-model.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { DeferredReply } from '../runtime/actor.js'

@@ -1,5 +1,5 @@
 import { ArbalestError } from '../errors.js'
-import type { SavedModel } from '../formats/save.js'
+import type { SavedModel } from '../formats/saved-model.js'
 import type { CentralMeasurement, CentralModel } from '../protocols/protocols.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { asError, unpackError } from '../runtime/errors-across-threads.js'

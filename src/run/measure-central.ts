@@ -1,6 +1,6 @@
 import type { JobScope } from '../actors/job-scope.js'
 import { openData } from '../data/open.js'
-import type { SavedModel } from '../formats/save.js'
+import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { evaluate, type Measurement } from '../trained/evaluate.js'
 import type { RunActors } from './start-actors.js'

@@ -1,9 +1,10 @@
 import { Random } from '../data/random.js'
 import { invalidOption } from '../errors.js'
+import type { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 
 /** How a model of texts writes. */
 export interface GenerateOptions {
-  /** Characters to write; 200 by default. */
+  /** Characters to write, or tokens of a model with a tokenizer; 200 by default. */
   readonly length?: number
   /** Logits are divided by it: below 1 likely characters become likelier, above 1 less so; 0 always takes the likeliest. 1 by default. */
   readonly temperature?: number
@@ -12,8 +13,11 @@ export interface GenerateOptions {
 
 /** A model of texts, as `generate` uses it. */
 export interface TextModel {
-  /** Characters by token. */
-  readonly vocabulary: readonly string[]
+  /** The tokens of a prompt, at least one. Throws INVALID_OPTION. */
+  encode(prompt: string): number[]
+  decode(tokens: readonly number[]): string
+  /** Whether a token may be written; every one if omitted. */
+  has?(token: number): boolean
   /** The logits of the next token after these, which are at most `context` tokens. */
   next(tokens: Int32Array): Float32Array
   readonly context: number
@@ -25,21 +29,44 @@ export function generate(model: TextModel, prompt: string, options: GenerateOpti
   if (!Number.isSafeInteger(length) || length < 0) throw invalidOption('length', length, 'use a whole number of at least 0')
   if (!(temperature >= 0 && temperature < Infinity)) throw invalidOption('temperature', temperature, 'use a number of at least 0')
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
-  const tokens = tokensOf(prompt, model.vocabulary)
+  if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give at least one character')
+  const tokens = model.encode(prompt)
   const start = tokens.length
   const random = new Random(seed)
   while (tokens.length < start + length) {
-    const logits = model.next(Int32Array.from(tokens.slice(-model.context)))
+    const logits = allowed(model.next(Int32Array.from(tokens.slice(-model.context))), model)
     tokens.push(temperature === 0 ? highest(logits) : drawn(logits, temperature, random.between(0, 1)))
   }
-  return tokens
-    .slice(start)
-    .map((token) => model.vocabulary[token])
-    .join('')
+  return model.decode(tokens.slice(start))
 }
 
-function tokensOf(prompt: unknown, vocabulary: readonly string[]): number[] {
-  if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give at least one character')
+/** Tokens that there are not, of a vocabulary that was padded, are never drawn. */
+function allowed(logits: Float32Array, { has }: TextModel): Float32Array {
+  return has ? logits.map((logit, token) => (has(token) ? logit : -Infinity)) : logits
+}
+
+/** Of a model whose tokens are characters. */
+export function charactersOf(vocabulary: readonly string[]): Pick<TextModel, 'encode' | 'decode'> {
+  return {
+    encode: (prompt) => tokensOf(prompt, vocabulary),
+    decode: (tokens) => tokens.map((token) => vocabulary[token]).join('')
+  }
+}
+
+/** Of a model with a tokenizer. */
+export function tokensBy(tokenizer: Tokenizer): Pick<TextModel, 'encode' | 'decode' | 'has'> {
+  return {
+    encode(prompt) {
+      const tokens = tokenizer.encode(prompt)
+      if (tokens.length === 0) throw invalidOption('prompt', prompt, 'give a text of which the tokenizer makes tokens')
+      return tokens
+    },
+    decode: (tokens) => tokenizer.decode(tokens),
+    has: (token) => tokenizer.has(token)
+  }
+}
+
+function tokensOf(prompt: string, vocabulary: readonly string[]): number[] {
   return Array.from(prompt, (character) => {
     const token = vocabulary.indexOf(character)
     if (token < 0)

@@ -6,15 +6,17 @@ import { numberTarget, type SampleEncoding } from '../formats/encoding.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, shown } from '../errors.js'
-import { saveModel, type SavedModel, type SaveOptions } from '../formats/save.js'
+import { saveModel, type SaveOptions } from '../formats/save.js'
+import type { SavedModel } from '../formats/saved-model.js'
 import { dataOf, parameterTensors, type FloatTensors } from '../formats/tensor.js'
+import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 import { isDataset } from '../options/data.js'
 import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
 import { encoded } from './encoded.js'
-import { generate, type GenerateOptions } from './generate.js'
+import { charactersOf, generate, tokensBy, type GenerateOptions } from './generate.js'
 import { evaluate, type EvaluateOptions, type Measurement } from './evaluate.js'
 
 export interface TrainedModelOptions {
@@ -41,6 +43,7 @@ export class TrainedModel {
   readonly #options: TrainedModelOptions
   #slot: number | undefined
   #singleSlot: number | undefined
+  #tokenizer: Tokenizer | undefined
 
   constructor(options: TrainedModelOptions) {
     this.#options = options
@@ -127,12 +130,12 @@ export class TrainedModel {
   }
 
   /**
-   * Continues `prompt` with a model of a text: `length` characters (200), each drawn by its probability. The same seed gives the same text. Throws
+   * Continues `prompt` with a model of a text: `length` characters (200), or tokens if it has a tokenizer, each drawn by its probability. The same seed gives the same text. Throws
    * INVALID_OPTION, also for any other model.
    */
   generate(prompt: string, options: GenerateOptions = {}): string {
-    const { engine, model, replica, classNames } = this.#options
-    if (!takesTokens(model) || !classNames) throw invalidOption('model', model.name, 'only a model that was trained on a text writes one')
+    const { engine, model, replica } = this.#options
+    const written = this.#writing()
     const slot = (this.#singleSlot ??= this.#bindSingle())
     const context = model.input[0]!
     const next = (tokens: Int32Array): Float32Array => {
@@ -142,9 +145,18 @@ export class TrainedModel {
       engine.writeValue(replica, slot, 'input', input)
       engine.run(replica, slot, { steps: 1, milliseconds: 0 })
       const output = engine.readValue(replica, slot, 'output') as Float32Array
-      return output.subarray((tokens.length - 1) * classNames.length, tokens.length * classNames.length)
+      const size = output.length / context
+      return output.subarray((tokens.length - 1) * size, tokens.length * size)
     }
-    return generate({ vocabulary: classNames, context, next }, prompt, options)
+    return generate({ ...written, context, next }, prompt, options)
+  }
+
+  /** Texts to the model's tokens and back. Throws INVALID_OPTION for a model that does not write. */
+  #writing(): ReturnType<typeof tokensBy> {
+    const { model, classNames, encoding } = this.#options
+    if (encoding?.kind === 'language') return tokensBy((this.#tokenizer ??= Tokenizer.of(encoding.tokenizer, model.name)))
+    if (takesTokens(model) && classNames && !encoding) return charactersOf(classNames)
+    throw invalidOption('model', model.name, 'only a model that was trained on a text writes one')
   }
 
   /**

@@ -61,12 +61,16 @@ async function dataFor(
   directory: string | undefined
 ): Promise<Dataset> {
   if (isTablePath(name)) {
-    if (!encoding) throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
+    if (!encoding || encoding.kind === 'language') throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
     return datasetByEncoding(name, encoding, classNames)
   }
   const isText = textNames.includes(name) || extname(name).toLowerCase() === '.txt'
   // A model of images cannot take a text; `evaluate` refuses it by its shape.
   if (!isText || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })
+  if (encoding?.kind === 'language') {
+    const { tokenizer, vocabulary } = encoding
+    return openData(name, { directory, context: input[0], tokenizer, vocabulary })
+  }
   const data = await openData(name, { directory, context: input[0] })
   // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
   if (classNames && classNames.join() !== data.classNames?.join())

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { imagesIn, isTablePath, loadModel, readImage, type TrainedModel } from '../../index.js'
+import { imagesIn, isTablePath, loadModel, readImage, type LabelledEncoding, type TrainedModel } from '../../index.js'
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
@@ -29,11 +29,12 @@ export const definePredict: DefineCommand = (command, { finish }) => {
 async function runPredict(file: string, inputs: readonly string[], { top, json = false, ...flags }: PredictFlags): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
   const { encoding } = model
+  if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
   if (encoding === undefined) await predictImages(model, inputs, { top, json })
   else
     for (const input of inputs) {
       if (isTablePath(input)) await predictTable(model, encoding, input, { json })
-      else if (encoding.kind === 'bytes') predictText(model, input, { top, json })
+      else if (encoding.kind === 'bytes') predictText(model, encoding, input, { top, json })
       else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
     }
   return EXIT.done
@@ -51,8 +52,7 @@ async function predictImages(model: TrainedModel, inputs: readonly string[], { t
   }
 }
 
-function predictText(model: TrainedModel, text: string, { top, json }: Shown): void {
-  const target = model.encoding!.target
+function predictText(model: TrainedModel, { target }: LabelledEncoding, text: string, { top, json }: Shown): void {
   if (target.kind === 'number') {
     const [value] = model.predict([text])
     tell(json ? JSON.stringify({ text, [target.name]: value }) : `${external(text)}: ${value}`)

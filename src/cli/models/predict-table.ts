@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { plainText, readTable, type SampleEncoding, type TrainedModel } from '../../index.js'
+import { plainText, readTable, type LabelledEncoding, type TrainedModel } from '../../index.js'
 import { invalidFlag } from '../flag-values.js'
 import { externalLines } from '../text.js'
 
 /** Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Throws what reading them throws. */
 export async function predictTable(
   model: TrainedModel,
-  encoding: SampleEncoding,
+  encoding: LabelledEncoding,
   file: string,
   { json }: { readonly json: boolean }
 ): Promise<void> {
@@ -39,7 +39,7 @@ export async function predictTable(
 /** A number, or the likeliest class and its probability, for each row. */
 function answersOf(
   model: TrainedModel,
-  encoding: SampleEncoding,
+  encoding: LabelledEncoding,
   rows: readonly Readonly<Record<string, unknown>>[]
 ): readonly unknown[][] {
   const inputs = encoding.kind === 'table' ? rows : rows.map((row) => plainText(row[encoding.column ?? 'text']) ?? '')

@@ -3,7 +3,7 @@ import { Faults } from '../../schema/faults.js'
 import { group, option, type GivenOptions } from '../../schema/group.js'
 import { real, whole } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
-import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, residual } from '../layers.js'
+import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, relu, residual, silu } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'
@@ -68,38 +68,75 @@ export function gpt({ input, classes }: ZooShape, options: GptOptions = {}): Mod
   const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)
+  return gptOfForm({ ...GPT_2, tokens: classes, context: input[0]!, layers, heads, width, inner: 4 * width, dropout: rate })
+}
+
+/** All that GPTs of GPT-2's architecture differ in. */
+export interface GptForm {
+  /** Tokens of the vocabulary. */
+  readonly tokens: number
+  /** Positions. */
+  readonly context: number
+  readonly layers: number
+  readonly heads: number
+  readonly width: number
+  /** Features between the two linear layers of a feed-forward network. */
+  readonly inner: number
+  readonly activation: GptActivation
+  /** Of all norms. */
+  readonly epsilon: number
+  /** Whether the head has the embedding's weights. */
+  readonly tied: boolean
+  readonly dropout: number
+}
+
+/** Activations of a feed-forward network: `geluTanh` is GPT-2's. */
+export type GptActivation = keyof typeof ACTIVATIONS
+
+const ACTIVATIONS = {
+  geluTanh: () => gelu({ approximate: 'tanh' }),
+  gelu: () => gelu(),
+  relu: () => relu(),
+  silu: () => silu()
+}
+
+const GPT_2 = { activation: 'geluTanh', epsilon: 1e-5, tied: true } as const
+
+/** A GPT of any form that GPT-2's architecture has. */
+export function gptOfForm({ tokens, context, layers, heads, width, inner, activation, epsilon, tied, dropout: rate }: GptForm): Model {
   // All branches together then add as much to the sum as one would.
   const last = DEVIATION / Math.sqrt(2 * layers)
+  const norm = layerNorm({ name: 'norm', ...(epsilon !== GPT_2.epsilon && { epsilon }) })
   return defineModel({
     name: 'gpt',
-    input,
+    input: [context],
     layers: [
-      embedding(classes, width, { name: 'tokens', initialiser: from(DEVIATION).initialiser }),
+      embedding(tokens, width, { name: 'tokens', initialiser: from(DEVIATION).initialiser }),
       positions({ name: 'positions' }),
       dropout(rate),
       ...Array.from({ length: layers }, (_, i) => [
-        branch(`block${i}.attention`, [
+        branch(`block${i}.attention`, norm, [
           linear(3 * width, { name: 'qkv', ...from(DEVIATION) }),
           causalSelfAttention(heads, { name: 'heads' }),
           linear(width, { name: 'projection', ...from(last) }),
           dropout(rate)
         ]),
-        branch(`block${i}.feedForward`, [
-          linear(4 * width, { name: 'expand', ...from(DEVIATION) }),
-          gelu({ approximate: 'tanh' }),
+        branch(`block${i}.feedForward`, norm, [
+          linear(inner, { name: 'expand', ...from(DEVIATION) }),
+          ACTIVATIONS[activation](),
           linear(width, { name: 'projection', ...from(last) }),
           dropout(rate)
         ])
       ]).flat(),
-      layerNorm({ name: 'norm' }),
-      linear(classes, { name: 'head', tied: 'tokens', bias: false })
+      norm,
+      linear(tokens, { name: 'head', bias: false, ...(tied ? { tied: 'tokens' } : { initialiser: from(DEVIATION).initialiser }) })
     ]
   })
 }
 
 /** x + body(norm(x)) */
-function branch(name: string, body: readonly Layer[]): Layer {
-  return residual({ name, relu: false, body: [layerNorm({ name: 'norm' }), ...body] })
+function branch(name: string, norm: Layer, body: readonly Layer[]): Layer {
+  return residual({ name, relu: false, body: [norm, ...body] })
 }
 
 function from(std: number) {

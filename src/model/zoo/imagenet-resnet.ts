@@ -18,12 +18,12 @@ export interface ImagenetResnetOptions {
 }
 
 /** Blocks of each stage, and which blocks they are (He et al., table 1). */
-const DEPTHS: Readonly<Record<number, readonly [block: typeof basic, ...blocks: number[]]>> = {
-  18: [basic, 2, 2, 2, 2],
-  34: [basic, 3, 4, 6, 3],
-  50: [bottleneck, 3, 4, 6, 3],
-  101: [bottleneck, 3, 4, 23, 3],
-  152: [bottleneck, 3, 8, 36, 3]
+const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: number[]]>> = {
+  18: ['basic', 2, 2, 2, 2],
+  34: ['basic', 3, 4, 6, 3],
+  50: ['bottleneck', 3, 4, 6, 3],
+  101: ['bottleneck', 3, 4, 23, 3],
+  152: ['bottleneck', 3, 8, 36, 3]
 }
 
 /**
@@ -40,12 +40,45 @@ export function imagenetResnet(
   if (!Object.hasOwn(DEPTHS, depth)) throw invalidOption('depth', depth, `use one of ${Object.keys(DEPTHS).join(', ')}`)
   if (!Object.hasOwn(STEMS, stem)) throw invalidOption('stem', stem, `use one of ${Object.keys(STEMS).join(', ')}`)
   const [block, ...counts] = DEPTHS[depth]!
+  const widths = [64, 128, 256, 512].map((filters) => filters * EXPANSION[block])
+  const stages = widths.map((channels, i) => ({ channels, blocks: counts[i]! }))
+  const form = { block, stem, stemChannels: 64, stages, strideInFirst: false, halvesFirstStage: false }
+  return resnetOfForm(`resnet${depth}`, { input, classes }, form, { zeroInitResidual })
+}
+
+/** All that ResNets of this architecture differ in. */
+export interface ResnetForm {
+  readonly block: ResnetBlock
+  readonly stem: 'large' | 'small'
+  /** Channels behind the stem. */
+  readonly stemChannels: number
+  /** Channels that the blocks of a stage give, and how many blocks there are. */
+  readonly stages: readonly { readonly channels: number; readonly blocks: number }[]
+  /** Whether the first convolution of a bottleneck block has its stride, as in the paper, and not the 3x3 one. */
+  readonly strideInFirst: boolean
+  /** Whether the first stage halves the image, too. */
+  readonly halvesFirstStage: boolean
+}
+
+/** Two 3x3 convolutions, or three with a 3x3 one between two 1x1 ones. */
+export type ResnetBlock = 'basic' | 'bottleneck'
+
+/** How many times the channels within a block it gives. */
+export const EXPANSION: Readonly<Record<ResnetBlock, number>> = { basic: 1, bottleneck: 4 }
+
+/** A ResNet of any form of this architecture. */
+export function resnetOfForm(
+  name: string,
+  { input, classes }: ZooShape,
+  { block, stem, stemChannels, stages, strideInFirst, halvesFirstStage }: ResnetForm,
+  { zeroInitResidual = false }: Pick<ImagenetResnetOptions, 'zeroInitResidual'> = {}
+): Model {
   const gamma = zeroInitResidual ? 0 : 1
-  let channels = 64
-  const stages = counts.flatMap((count, stage) =>
+  let channels = stemChannels
+  const blocks = stages.flatMap(({ channels: after, blocks: count }, stage) =>
     Array.from({ length: count }, (_, i) => {
-      const stride = stage > 0 && i === 0 ? 2 : 1
-      const { body, after } = block({ filters: 64 * 2 ** stage, stride, gamma })
+      const stride = i === 0 && (stage > 0 || halvesFirstStage) ? 2 : 1
+      const body = BODIES[block]({ filters: after / EXPANSION[block], stride, gamma, strideInFirst })
       const changes = stride > 1 || channels !== after
       channels = after
       const shortcut = changes ? [convolution(after, 1, stride, '0'), batchNorm2d({ name: '1' })] : []
@@ -53,15 +86,20 @@ export function imagenetResnet(
     })
   )
   return defineModel({
-    name: `resnet${depth}`,
+    name,
     input,
-    layers: [...STEMS[stem], ...stages, globalAvgPool(), linear(classes, { name: 'fc' })]
+    layers: [...STEMS[stem](stemChannels), ...blocks, globalAvgPool(), linear(classes, { name: 'fc' })]
   })
 }
 
-const STEMS: Readonly<Record<'large' | 'small', readonly Layer[]>> = {
-  large: [convolution(64, 7, 2, 'conv1'), batchNorm2d({ name: 'bn1' }), relu(), maxPool2d(3, { stride: 2, padding: 1 })],
-  small: [convolution(64, 3, 1, 'conv1'), batchNorm2d({ name: 'bn1' }), relu()]
+const STEMS: Readonly<Record<'large' | 'small', (channels: number) => readonly Layer[]>> = {
+  large: (channels) => [
+    convolution(channels, 7, 2, 'conv1'),
+    batchNorm2d({ name: 'bn1' }),
+    relu(),
+    maxPool2d(3, { stride: 2, padding: 1 })
+  ],
+  small: (channels) => [convolution(channels, 3, 1, 'conv1'), batchNorm2d({ name: 'bn1' }), relu()]
 }
 
 interface BlockShape {
@@ -69,37 +107,27 @@ interface BlockShape {
   readonly stride: number
   /** Of the last batch norm, at first. */
   readonly gamma: number
+  readonly strideInFirst: boolean
 }
 
-interface Body {
-  readonly body: readonly Layer[]
-  /** Channels that it gives. */
-  readonly after: number
-}
-
-function basic({ filters, stride, gamma }: BlockShape): Body {
-  const body = [
+const BODIES: Readonly<Record<ResnetBlock, (shape: BlockShape) => readonly Layer[]>> = {
+  basic: ({ filters, stride, gamma }) => [
     convolution(filters, 3, stride, 'conv1'),
     batchNorm2d({ name: 'bn1' }),
     relu(),
     convolution(filters, 3, 1, 'conv2'),
     batchNorm2d({ name: 'bn2', gamma })
-  ]
-  return { body, after: filters }
-}
-
-function bottleneck({ filters, stride, gamma }: BlockShape): Body {
-  const body = [
-    convolution(filters, 1, 1, 'conv1'),
+  ],
+  bottleneck: ({ filters, stride, gamma, strideInFirst }) => [
+    convolution(filters, 1, strideInFirst ? stride : 1, 'conv1'),
     batchNorm2d({ name: 'bn1' }),
     relu(),
-    convolution(filters, 3, stride, 'conv2'),
+    convolution(filters, 3, strideInFirst ? 1 : stride, 'conv2'),
     batchNorm2d({ name: 'bn2' }),
     relu(),
-    convolution(4 * filters, 1, 1, 'conv3'),
+    convolution(EXPANSION.bottleneck * filters, 1, 1, 'conv3'),
     batchNorm2d({ name: 'bn3', gamma })
   ]
-  return { body, after: 4 * filters }
 }
 
 /** Padded so that stride 1 keeps the image's size. */

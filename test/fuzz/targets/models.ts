@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readModel, type ReadModel } from '../../../src/formats/read-model.js'
+import type { ReadModel } from '../../../src/formats/import-weights.js'
+import { readModel } from '../../../src/formats/read-model.js'
 import { parseHeader } from '../../../src/formats/safetensors-header.js'
 import { saveModel } from '../../../src/formats/save.js'
 import { predictionGraph } from '../../../src/model/graph-builder.js'

@@ -1,0 +1,158 @@
+import * as v from 'valibot'
+import { ArbalestError, invalidOption, shown } from '../../errors.js'
+import type { Layer } from '../../model/layer.js'
+import type { Model } from '../../model/model.js'
+import { gptOfForm, type GptActivation, type GptForm } from '../../model/zoo/gpt.js'
+import { checked } from '../json-file.js'
+import { computesAs, type Architecture } from './architecture.js'
+import { refuseUnsupported, size } from './config-fields.js'
+import type { TensorRule } from './tensor-rules.js'
+
+/** Names of the same function: `gelu_fast` and `gelu_pytorch_tanh` compute what `gelu_new` does. */
+const ACTIVATIONS: Readonly<Record<string, GptActivation>> = {
+  gelu_new: 'geluTanh',
+  gelu_fast: 'geluTanh',
+  gelu_pytorch_tanh: 'geluTanh',
+  gelu: 'gelu',
+  relu: 'relu',
+  silu: 'silu',
+  swish: 'silu'
+}
+
+const schema = v.looseObject({
+  vocab_size: v.optional(size(2 ** 20), 50257),
+  n_positions: v.optional(size(2 ** 20), 1024),
+  n_embd: v.optional(size(2 ** 16), 768),
+  n_layer: v.optional(size(1000), 12),
+  n_head: v.optional(size(2 ** 16), 12),
+  n_inner: v.nullish(size(2 ** 18)),
+  activation_function: v.optional(v.picklist(Object.keys(ACTIVATIONS)), 'gelu_new'),
+  layer_norm_epsilon: v.optional(v.pipe(v.number(), v.gtValue(0), v.ltValue(1)), 1e-5),
+  resid_pdrop: v.optional(v.pipe(v.number(), v.minValue(0), v.ltValue(1)), 0.1),
+  tie_word_embeddings: v.optional(v.boolean(), true)
+})
+
+/** What other values of the config make of the attention is not what ours computes. */
+const ONLY = { scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false, add_cross_attention: false }
+
+/** GPT-2 with the head of a language model (Radford et al., 2019). */
+export const gpt2: Architecture = {
+  type: 'gpt2',
+  samples: 'tokens',
+  prefix: 'transformer.',
+  // Masks that older versions saved, and the head where it is the embedding.
+  ignored: /(^|\.)attn\.(bias|masked_bias)$|^lm_head\.weight$/,
+  head: 'head',
+  read(config, file) {
+    const given = checked(schema, config, file)
+    refuseUnsupported(config, ONLY, file)
+    if (given.n_embd % given.n_head !== 0)
+      throw new ArbalestError('SHAPE_MISMATCH', `${file}: n_embd: received ${given.n_embd}; it must be a multiple of n_head, ${given.n_head}`)
+    const form: GptForm = {
+      tokens: given.vocab_size,
+      context: given.n_positions,
+      layers: given.n_layer,
+      heads: given.n_head,
+      width: given.n_embd,
+      inner: given.n_inner ?? 4 * given.n_embd,
+      activation: ACTIVATIONS[given.activation_function]!,
+      epsilon: given.layer_norm_epsilon,
+      tied: given.tie_word_embeddings,
+      dropout: given.resid_pdrop
+    }
+    return {
+      classes: form.tokens,
+      modelFor({ input = [form.context], classes = form.tokens }) {
+        const [context = 0] = input
+        if (input.length !== 1 || classes !== form.tokens)
+          throw new ArbalestError(
+            'SHAPE_MISMATCH',
+            `${file}: the data has samples ${shown(input)} of ${classes} classes, where it has texts of ${form.tokens} tokens; give it a text (.txt)`
+          )
+        if (context > form.context)
+          throw invalidOption('context', context, `${file} has ${form.context} positions (n_positions): use at most so many tokens`)
+        return gptOfForm({ ...form, context })
+      },
+      rules: (model) => rulesOf({ ...form, context: model.input[0]! })
+    }
+  },
+  configOf(model) {
+    const form = formOf(model)
+    if (!form || !computesAs(gptOfForm(form), model)) return undefined
+    const config = {
+      vocab_size: form.tokens,
+      n_positions: form.context,
+      n_embd: form.width,
+      n_layer: form.layers,
+      n_head: form.heads,
+      n_inner: form.inner === 4 * form.width ? null : form.inner,
+      activation_function: Object.keys(ACTIVATIONS).find((name) => ACTIVATIONS[name] === form.activation),
+      layer_norm_epsilon: form.epsilon,
+      resid_pdrop: form.dropout,
+      embd_pdrop: form.dropout,
+      attn_pdrop: 0,
+      tie_word_embeddings: form.tied,
+      ...ONLY
+    }
+    return { config: { architectures: ['GPT2LMHeadModel'], ...config }, rules: rulesOf(form) }
+  }
+}
+
+function rulesOf({ layers, context, tied }: GptForm): readonly TensorRule[] {
+  return [
+    { ours: 'tokens.weight', theirs: ['transformer.wte.weight'] },
+    { ours: 'positions.weight', theirs: ['transformer.wpe.weight'], rows: context },
+    ...Array.from({ length: layers }, (_, i) => [
+      ...affine(`block${i}.attention.norm`, `transformer.h.${i}.ln_1`),
+      ...affine(`block${i}.attention.qkv`, `transformer.h.${i}.attn.c_attn`, true),
+      ...affine(`block${i}.attention.projection`, `transformer.h.${i}.attn.c_proj`, true),
+      ...affine(`block${i}.feedForward.norm`, `transformer.h.${i}.ln_2`),
+      ...affine(`block${i}.feedForward.expand`, `transformer.h.${i}.mlp.c_fc`, true),
+      ...affine(`block${i}.feedForward.projection`, `transformer.h.${i}.mlp.c_proj`, true)
+    ]).flat(),
+    ...affine('norm', 'transformer.ln_f'),
+    ...(tied ? [] : [{ ours: 'head.weight', theirs: ['lm_head.weight'] }])
+  ]
+}
+
+/** GPT-2's linear layers are convolutions of size 1 there, whose weights are (in, out). */
+function affine(ours: string, theirs: string, turned = false): readonly TensorRule[] {
+  return [
+    { ours: `${ours}.weight`, theirs: [`${theirs}.weight`], ...(turned && { turned }) },
+    { ours: `${ours}.bias`, theirs: [`${theirs}.bias`] }
+  ]
+}
+
+/** The form that a model has if it is a GPT at all. */
+function formOf({ input, layers }: Model): GptForm | undefined {
+  const [table] = layers
+  const blocks = layers.filter((layer) => layer.kind === 'residual')
+  const inBlocks = blocks.flatMap(({ body }) => body)
+  const attention = inBlocks.find((layer) => layer.kind === 'causalSelfAttention')
+  const expand = inBlocks.find((layer) => layer.kind === 'linear' && layer.name === 'expand') as Extract<Layer, { kind: 'linear' }> | undefined
+  const norm = layers.find((layer) => layer.kind === 'layerNorm')
+  const activation = activationOf(inBlocks)
+  const head = layers.at(-1)
+  if (table?.kind !== 'embedding' || head?.kind !== 'linear' || !attention || !expand || !norm || !activation) return undefined
+  const { tokens, features: width } = table
+  return {
+    tokens,
+    context: input[0]!,
+    layers: blocks.length / 2,
+    heads: attention.heads,
+    width,
+    inner: expand.features,
+    activation,
+    epsilon: norm.epsilon ?? 1e-5,
+    tied: head.tied !== undefined,
+    dropout: layers.find((layer) => layer.kind === 'dropout')?.rate ?? 0
+  }
+}
+
+function activationOf(layers: readonly Layer[]): GptActivation | undefined {
+  for (const layer of layers) {
+    if (layer.kind === 'gelu') return layer.approximate === 'tanh' ? 'geluTanh' : 'gelu'
+    if (layer.kind === 'relu' || layer.kind === 'silu') return layer.kind
+  }
+  return undefined
+}

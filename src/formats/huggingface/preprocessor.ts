@@ -1,0 +1,62 @@
+import * as v from 'valibot'
+import type { Normalisation } from '../../model/normalisation.js'
+import { checked, type PlainObject } from '../json-file.js'
+
+/** How a folder's model takes the pixels of images. */
+export interface FolderPixels {
+  readonly normalisation: Normalisation
+  /** Height and width of a sample. */
+  readonly size?: number
+  /** The length of the shorter side before the centre crop. */
+  readonly resize?: number
+}
+
+const pixels = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(8192))
+const side = v.looseObject({ height: v.optional(pixels), width: v.optional(pixels), shortest_edge: v.optional(pixels) })
+const numbers = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(1024))
+
+const schema = v.looseObject({
+  do_normalize: v.optional(v.boolean(), true),
+  image_mean: v.nullish(numbers),
+  image_std: v.nullish(v.pipe(numbers, v.everyItem((item) => item > 0, 'numbers above 0'))),
+  size: v.nullish(v.union([pixels, side])),
+  crop_size: v.nullish(v.union([pixels, side])),
+  do_center_crop: v.optional(v.boolean(), false),
+  crop_pct: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1)))
+})
+
+/** What preprocessor_config.json says. Throws DATA_CORRUPT. */
+export function pixelsOf(preprocessor: PlainObject, file: string): FolderPixels {
+  const { do_normalize, image_mean, image_std, size, crop_size, do_center_crop, crop_pct } = checked(schema, preprocessor, file)
+  const scaled = sideOf(size)
+  const cropped = do_center_crop ? sideOf(crop_size) : undefined
+  const side = cropped ?? scaled
+  const resize = cropped === undefined ? (crop_pct ? scaled && Math.round(scaled / crop_pct) : scaled) : scaled
+  return {
+    normalisation: { mean: do_normalize ? (image_mean ?? []) : [], std: do_normalize ? (image_std ?? []) : [] },
+    ...(side !== undefined && { size: side }),
+    ...(side !== undefined && resize !== undefined && { resize: Math.max(side, resize) })
+  }
+}
+
+type Side = number | { readonly height?: number | undefined; readonly width?: number | undefined; readonly shortest_edge?: number | undefined }
+
+function sideOf(size: Side | null | undefined): number | undefined {
+  return typeof size === 'number' ? size : (size?.shortest_edge ?? size?.height)
+}
+
+/** The preprocessor_config.json of a model of images. */
+export function preprocessorConfig({ mean, std }: Normalisation, [channels = 1, height = 1, width = 1]: readonly number[]): PlainObject {
+  const each = (given: readonly number[], otherwise: number) => Array.from({ length: channels }, (_, i) => given[i] ?? given[0] ?? otherwise)
+  return {
+    image_processor_type: 'ViTImageProcessor',
+    do_rescale: true,
+    rescale_factor: 1 / 255,
+    do_resize: true,
+    resample: 2,
+    size: { height, width },
+    do_normalize: true,
+    image_mean: each(mean, 0),
+    image_std: each(std, 1)
+  }
+}

@@ -1,0 +1,74 @@
+import { invalidOption } from '../../errors.js'
+import type { Model } from '../../model/model.js'
+import { pixelNormalisation } from '../../model/zoo/index.js'
+import type { SampleEncoding } from '../encoding.js'
+import { importTensors, namedTensors, type ImportedWeights, type ImportOptions, type ReadModel } from '../import-weights.js'
+import type { Wanted } from './architecture.js'
+import { readFolder, type HuggingFaceFolder } from './folder.js'
+import { FolderWeights } from './folder-weights.js'
+import { RuledTensors } from './tensor-rules.js'
+
+/** How a folder's tensors find their places. */
+export type FolderImport = Pick<ImportOptions, 'reinitialise' | 'strict' | 'seed'>
+
+/**
+ * The weights of a folder for its model, or for one with other classes: its head is initialised anew then. Throws SHAPE_MISMATCH with all tensors that do not fit,
+ * DATA_NOT_FOUND, DATA_CORRUPT.
+ */
+export async function folderWeights(folder: HuggingFaceFolder, model: Model, { reinitialise = [], ...options }: FolderImport = {}): Promise<ImportedWeights> {
+  const { architecture, weights, path } = folder
+  await using files = await FolderWeights.open(path, weights)
+  const tensors = new RuledTensors(files, folder.model.rules(model), architecture)
+  const head = headOf(model, architecture.head)
+  const isOther = head !== undefined && (head !== folder.model.classes || !tensors.tensors.has(`${architecture.head}.weight`))
+  const source = isOther ? without(tensors, architecture.head) : tensors
+  return await importTensors(source, model, { ...options, reinitialise: isOther ? [...reinitialise, architecture.head] : reinitialise })
+}
+
+/** A head of other classes is ignored, whatever its shape. */
+function without(source: RuledTensors, head: string): Pick<RuledTensors, 'path' | 'tensors' | 'read'> {
+  const kept = [...source.tensors].filter(([name]) => !name.startsWith(`${head}.`))
+  return { path: source.path, tensors: new Map(kept), read: (name) => source.read(name) }
+}
+
+/** The outputs of a head with weights of its own; undefined for one that has an embedding's. */
+function headOf({ layers }: Model, name: string): number | undefined {
+  const head = layers.find((layer) => layer.kind === 'linear' && layer.name === name)
+  return head?.kind === 'linear' && head.tied === undefined ? head.features : undefined
+}
+
+/** What a caller wants of a folder's model. */
+export interface FolderReading extends FolderImport {
+  /** Positions of a model of texts; as many as the folder has if omitted. */
+  readonly context?: number | undefined
+}
+
+/** The model of a folder with its weights. Throws the errors of `readFolder` and of `folderWeights`, INVALID_OPTION. */
+export async function readFolderModel(path: string, { context, ...options }: FolderReading = {}): Promise<ReadModel> {
+  const folder = readFolder(path)
+  const { samples } = folder.architecture
+  if (context !== undefined && samples !== 'tokens') throw invalidOption('context', context, `leave it out: ${path} is no model of texts`)
+  const model = folder.model.modelFor(wantedOf(folder, context))
+  const { parameters, statistics, loaded, initialised, unused } = await folderWeights(folder, model, options)
+  return {
+    model,
+    ...(await namedTensors(model, { parameters, statistics })),
+    normalisation: folder.pixels?.normalisation ?? pixelNormalisation(model) ?? { mean: [], std: [] },
+    ...(folder.classNames && { classNames: folder.classNames }),
+    ...encodingOf(folder, model),
+    loaded,
+    initialised,
+    unused
+  }
+}
+
+function wantedOf({ model, pixels }: HuggingFaceFolder, context: number | undefined): Wanted {
+  if (context !== undefined) return { input: [context] }
+  const side = model.imageSize ?? pixels?.size
+  const channels = pixels?.normalisation.mean.length
+  return side === undefined ? {} : { input: [channels !== undefined && channels > 0 ? channels : 3, side, side] }
+}
+
+function encodingOf({ tokenizer, model: { classes } }: HuggingFaceFolder, { input }: Model): { readonly encoding?: SampleEncoding } {
+  return tokenizer ? { encoding: { kind: 'language', tokenizer, vocabulary: classes, length: input[0]! } } : {}
+}

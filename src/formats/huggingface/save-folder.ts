@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, open, rename, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { ArbalestError, invalidOption, printable } from '../../errors.js'
+import type { Model } from '../../model/model.js'
+import { unwritableFile } from '../file-errors.js'
+import { toPyTorchName } from '../import-weights.js'
+import type { PlainObject } from '../json-file.js'
+import { writeSafetensors } from '../safetensors.js'
+import type { SavedModel } from '../saved-model.js'
+import { checkTokenizer } from '../tokenizer/tokenizer-files.js'
+import { ARCHITECTURES, CONFIG } from './folder.js'
+import { preprocessorConfig } from './preprocessor.js'
+import { theirTensors } from './tensor-rules.js'
+
+/** How a model becomes one of an architecture of transformers. Throws UNSUPPORTED_OPERATOR. */
+export function checkFolderModel(model: Model) {
+  for (const architecture of ARCHITECTURES) {
+    const found = architecture.configOf(model)
+    if (found) return { architecture, ...found }
+  }
+  const message = `model ${printable(model.name)}: its layers are those of none of ${ARCHITECTURES.map(({ type }) => type).join(', ')} of Hugging Face's transformers; save it as safetensors or ONNX`
+  throw new ArbalestError('UNSUPPORTED_OPERATOR', message, { data: { model: model.name } })
+}
+
+/** Refuses a folder that has something in it. Throws INVALID_OPTION. */
+export function checkNewFolder(path: string): void {
+  if (existsSync(path) && !isEmpty(path)) throw invalidOption('path', path, 'it is there already, and not an empty folder: name a new one')
+}
+
+function isEmpty(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Writes a model as a folder that `from_pretrained` of Hugging Face's transformers loads: config.json, model.safetensors in the names and layouts there, the tokenizer or
+ * preprocessor_config.json. The folder appears when it is whole. Throws INVALID_OPTION for a folder that has something in it, UNSUPPORTED_OPERATOR for a model of another
+ * architecture, WRITE_FAILED.
+ */
+export async function saveFolder(path: string, saved: SavedModel): Promise<void> {
+  const { model, weights, statistics, normalisation } = saved
+  const { architecture, config, rules } = checkFolderModel(model)
+  checkNewFolder(path)
+  const values = [...Object.entries(weights), ...Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))]
+  const tensors = theirTensors(rules, new Map(values.map(([name, tensor]) => [toPyTorchName(name), tensor])))
+  const files: Record<string, string> = { [CONFIG]: json({ model_type: architecture.type, dtype: 'float32', ...config, ...beside(saved) }) }
+  if (architecture.samples === 'images') files['preprocessor_config.json'] = json(preprocessorConfig(normalisation, model.input))
+  if (saved.encoding?.kind === 'language') {
+    const { tokenizer } = saved.encoding
+    files['tokenizer.json'] = tokenizer.json
+    files['tokenizer_config.json'] = tokenizer.config ?? json({ tokenizer_class: 'GPT2Tokenizer', model_max_length: model.input[0] })
+  }
+  const folder = resolve(path)
+  const temporary = join(dirname(folder), `.${basename(folder)}-${randomBytes(6).toString('hex')}`)
+  try {
+    await mkdir(temporary)
+    for (const [name, text] of Object.entries(files)) await writeSynced(join(temporary, name), text)
+    await writeSafetensors(join(temporary, 'model.safetensors'), tensors, { metadata: { format: 'pt' } })
+    if (existsSync(folder)) await rmdir(folder)
+    await rename(temporary, folder)
+  } catch (cause) {
+    await rm(temporary, { recursive: true, force: true }).catch(() => {})
+    throw cause instanceof ArbalestError ? cause : unwritableFile(path, cause)
+  }
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  await using handle = await open(path, 'wx')
+  await handle.writeFile(text)
+  await handle.sync()
+}
+
+/** Names of classes; or the token that ends a text, for those that transformers would assume are of another vocabulary. */
+function beside({ model, classNames, encoding }: SavedModel): PlainObject {
+  if (encoding?.kind === 'language') {
+    const end = checkTokenizer(encoding.tokenizer, model.name).addedTokens.find(({ content }) => content === '<|endoftext|>')?.id ?? null
+    return { bos_token_id: end, eos_token_id: end }
+  }
+  const head = model.layers.at(-1)
+  if (head?.kind !== 'linear' || head.tied !== undefined) return { bos_token_id: null, eos_token_id: null }
+  const names = Array.from({ length: head.features }, (_, i) => classNames?.[i] ?? `LABEL_${i}`)
+  return { id2label: Object.fromEntries(names.map((name, i) => [i, name])), label2id: Object.fromEntries(names.map((name, i) => [name, i])) }
+}
+
+function json(value: PlainObject): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}
