@@ -163,6 +163,7 @@ export { readModel, type ReadModelOptions } from './formats/read-model.js'
 export { checkSavePath, saveModel, type ModelFormat, type SaveOptions } from './formats/save.js'
 export type { SavedModel } from './formats/saved-model.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
+export type { TokenizerFiles } from './formats/tokenizer/tokenizer-files.js'
 
 export { ruleNames, type NamedRule, type RuleName } from './rules/rules.js'
 export type { DownpourOptions } from './rules/downpour.js'

@@ -20,10 +20,10 @@ export class SavedModelFile {
     this.#checkpoints = checkpoints
   }
 
-  /** `model` is checked if it is one of the user's own: those of the zoo have a form in every format. Throws what `checkSavePath` throws. */
+  /** Throws what `checkSavePath` throws. */
   static async at(
     path: string,
-    { model, checkpoints }: { model: Model | undefined; checkpoints: string | undefined }
+    { model, checkpoints }: { model: Model | string | undefined; checkpoints: string | undefined }
   ): Promise<SavedModelFile> {
     await checkSavePath(path, model)
     return new SavedModelFile(path, checkpoints)

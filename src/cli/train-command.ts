@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { train, type Job, type TrainOptions } from '../index.js'
+import { train, zoo, type Job, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { isFirstProcess, jobOfProcess } from '../hosts/tenants.js'
 import { asTyped } from './as-typed.js'
@@ -137,7 +137,10 @@ function ofJob(output: Output, job: number): Output {
 async function checkedFile(path: string, { model, checkpoint, dryRun }: TrainOptions): Promise<SavedModelFile> {
   if (dryRun === true) throw invalidOption('--save', path, 'omit it: a dry run does not train a model')
   try {
-    return await SavedModelFile.at(path, { model: typeof model === 'object' ? model : undefined, checkpoints: folderOf(checkpoint) })
+    return await SavedModelFile.at(path, {
+      model: typeof model === 'string' && !Object.hasOwn(zoo, model) ? undefined : model,
+      checkpoints: folderOf(checkpoint)
+    })
   } catch (error) {
     throw asTyped(error, { nameOf: (parameter) => (parameter === 'path' ? '--save' : undefined) })
   }

@@ -9,7 +9,7 @@ const flags = new OptionFlags(trainOptions.entries)
 export function addTrainFlags(command: Command): void {
   command.optionsGroup('What most runs need:')
   flags.addTo(command, ({ isCommon }) => isCommon)
-  command.option('--save <file>', 'where the trained model is written at the end, as .safetensors or .onnx')
+  command.option('--save <file>', 'where the trained model is written at the end: .safetensors, .onnx, or a folder/ for transformers')
   for (const [topic, entries] of Object.entries(topics)) {
     command.optionsGroup(`${topic}:`)
     flags.addTo(command, ({ path, isCommon }) => !isCommon && Object.hasOwn(entries, path.split('.')[0]!))
@@ -24,7 +24,7 @@ export function addTrainFlags(command: Command): void {
 /** The config's options, with the flags in their places over them. */
 export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOptions {
   const options = flags.over(config, values) as Config
-  return { model: usualModel(options), ...options }
+  return options.initial === undefined ? { model: usualModel(options), ...options } : options
 }
 
 /** What is trained if neither a flag nor a config says: by the data. */

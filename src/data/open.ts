@@ -59,12 +59,21 @@ export async function openData(nameOrPath: string, { images, table = {}, ...opti
   return datasetFromText({ file: nameOrPath, ...windowsOf(options) })
 }
 
-function windowsOf({ context, tokenizer, vocabulary }: OpenDatasetOptions): Pick<TextDatasetOptions, 'context' | 'tokenizer' | 'vocabulary'> {
+function windowsOf({
+  context,
+  tokenizer,
+  vocabulary
+}: OpenDatasetOptions): Pick<TextDatasetOptions, 'context' | 'tokenizer' | 'vocabulary'> {
   return {
     ...(context !== undefined && { context }),
     ...(tokenizer !== undefined && { tokenizer }),
     ...(vocabulary !== undefined && { vocabulary })
   }
+}
+
+/** Whether a name or a path is that of a text whose next characters or tokens are learnt. */
+export function readsText(nameOrPath: string): boolean {
+  return TEXTS.has(nameOrPath) || isTextPath(nameOrPath)
 }
 
 /** Whether `openData` reads a path as a text. */

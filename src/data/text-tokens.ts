@@ -15,7 +15,10 @@ export async function tokensOf(
   let text = ''
   for await (const piece of read) {
     if (text.length + piece.length > LONGEST)
-      throw new ArbalestError('OUT_OF_MEMORY', `${name}: it has more than ${LONGEST} characters, which a tokenizer does not take at once; use a part of it`)
+      throw new ArbalestError(
+        'OUT_OF_MEMORY',
+        `${name}: it has more than ${LONGEST} characters, which a tokenizer does not take at once; use a part of it`
+      )
     text += piece
   }
   const tokens = new Growing(Int32Array, name)

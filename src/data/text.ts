@@ -59,7 +59,9 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
   if (file !== undefined) await checkRegularFile(file)
   const read = () => (text === undefined ? textIn(file!) : [text])
   const by = tokenizer === undefined ? undefined : tokenizerOf(tokenizer, wanted)
-  const { vocabulary, tokens } = by ? { vocabulary: undefined, tokens: await tokensOf(name, read(), by) } : await characters(name, file, read)
+  const { vocabulary, tokens } = by
+    ? { vocabulary: undefined, tokens: await tokensOf(name, read(), by) }
+    : await characters(name, file, read)
   const test = Math.round(tokens.length * testFraction)
   if (Math.min(test, tokens.length - test) <= context)
     throw invalidOption(
@@ -85,8 +87,7 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
 
 /** Throws INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT. */
 function tokenizerOf(given: string | TokenizerFiles, vocabulary: number | undefined): Tokenizer {
-  const tokenizer =
-    typeof given === 'string' ? Tokenizer.of(tokenizerFilesOf(given, 'tokenizer'), given) : Tokenizer.of(given, 'tokenizer')
+  const tokenizer = typeof given === 'string' ? Tokenizer.of(tokenizerFilesOf(given, 'tokenizer'), given) : Tokenizer.of(given, 'tokenizer')
   if (vocabulary === undefined || tokenizer.size <= vocabulary) return tokenizer
   throw new ArbalestError(
     'SHAPE_MISMATCH',
@@ -95,7 +96,11 @@ function tokenizerOf(given: string | TokenizerFiles, vocabulary: number | undefi
   )
 }
 
-async function characters(name: string, file: string | undefined, read: () => AsyncIterable<string> | Iterable<string>): Promise<TokenisedText> {
+async function characters(
+  name: string,
+  file: string | undefined,
+  read: () => AsyncIterable<string> | Iterable<string>
+): Promise<TokenisedText> {
   const tokenised = await tokenise(name, read)
   if (tokenised) return tokenised
   throw corruptFile(file ?? name, { expected: 'a text that does not change while it is read', found: 'a change', fix: 'try again' })

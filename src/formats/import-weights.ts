@@ -55,10 +55,10 @@ export async function importWeights(path: string, model: Model, options: ImportO
 /** Tensors by name, with their types and shapes known before they are read: an open safetensors file, or several of them. */
 export type TensorSource = Pick<SafetensorsFile, 'path' | 'tensors' | 'read'>
 
-/** As `importWeights`, from tensors of any origin. */
-export async function importTensors(file: TensorSource, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+/** Which tensor is which value of a model, before any is read. Throws SHAPE_MISMATCH with all faults at once, UNKNOWN_NAME. */
+export async function matchTensors(file: TensorSource, model: Model, options: ImportOptions = {}) {
   const { path } = file
-  const { reinitialise = [], strict = true, seed = 0 } = options
+  const { reinitialise = [], strict = true } = options
   const graph = await inTurns(predictionGraphInPieces(model))
   const targets = targetsOf(graph)
   const reset = reinitialisedNames(targets, reinitialise, model)
@@ -73,7 +73,14 @@ export async function importTensors(file: TensorSource, model: Model, options: I
     : []
   const faults = [...mismatches, ...clashes, ...unmatched]
   if (faults.length > 0) throw unsuitableFile(path, model, faults)
+  return { graph, targets, sources, unused }
+}
 
+/** As `importWeights`, from tensors of any origin. */
+export async function importTensors(file: TensorSource, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  const { path } = file
+  const { graph, targets, sources, unused } = await matchTensors(file, model, options)
+  const { seed = 0 } = options
   const parameters = await initialParametersInTurns(graph, seed)
   const vectors = vectorsOf(graph, parameters)
   for (const [name, source] of sources) vectors.get(name)!.set(finite((await file.read(source)).data as Float32Array, { path, source }))

@@ -41,7 +41,8 @@ export async function readModel(
       if (value !== undefined) throw invalidOption(part, value, `leave it out: ${path} describes its model`)
     return readFolderModel(path, { context, ...options })
   }
-  if (context !== undefined) throw invalidOption('context', context, 'leave it out: only a Hugging Face folder of a model of texts takes it')
+  if (context !== undefined)
+    throw invalidOption('context', context, 'leave it out: only a Hugging Face folder of a model of texts takes it')
   const { metadata, elementCount } = await headerOf(path)
   const model = given ?? (await describedModel(metadata, elementCount, path))
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)

@@ -3,6 +3,7 @@ import { extname, join, resolve } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
 import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
+import { familyOf, modelNamed } from '../model/zoo/index.js'
 import { checkFolderModel, checkNewFolder, saveFolder } from './huggingface/save-folder.js'
 import type { SavedModel } from './saved-model.js'
 import { DESCRIPTION, describe } from './description.js'
@@ -57,21 +58,27 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
 }
 
 /**
- * Checks before training that `saveModel` can write to a path, and the model in the path's format if one is given. Throws
+ * Checks before training that `saveModel` can write to a path, and the model, or the zoo's of a name, in the path's format if one is given. Throws
  * INVALID_OPTION, WRITE_FAILED and UNSUPPORTED_OPERATOR.
  */
-export async function checkSavePath(path: string, model?: Model): Promise<void> {
+export async function checkSavePath(path: string, model?: Model | string): Promise<void> {
   const format = formatOf(path)
   if (format === 'huggingface') {
     checkNewFolder(path)
     await checkReplaceable(existsSync(path) ? join(path, 'config.json') : resolve(path))
-    if (model) checkFolderModel(model)
+    if (model !== undefined) checkFolderModel(typeof model === 'string' ? usualModel(model) : model)
     return
   }
   await checkReplaceable(path)
-  if (!model || format !== 'onnx') return
+  // Models of the zoo have a form in ONNX.
+  if (model === undefined || typeof model === 'string' || format !== 'onnx') return
   await loadOperators(model)
   checkOnnx(model)
+}
+
+/** The zoo's model for the data that it is usually trained on. */
+function usualModel(name: string): Model {
+  return modelNamed(name, familyOf(name)?.usual ?? { input: [1], classes: 1 })
 }
 
 function formatOf(path: string): ModelFormat {

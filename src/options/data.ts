@@ -2,7 +2,7 @@ import { statSync, type Stats } from 'node:fs'
 import * as v from 'valibot'
 import type { Dataset } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
-import { datasetNames, isTextPath } from '../data/open.js'
+import { datasetNames, isTextPath, readsText } from '../data/open.js'
 import { isTablePath, tableExtensions } from '../data/tables/table-file.js'
 import { holdsTexts } from '../data/texts/labelled-texts.js'
 import { tableOptions } from '../data/tables/table-options.js'
@@ -46,11 +46,17 @@ export const dataOptions = {
     flag: '--data-dir <folder>',
     otherwise: 'ARBALEST_DATA of the environment, else data'
   }),
-  /** Characters of a window, if `data` names a text; 128 if omitted. */
+  /** Characters of a window, or tokens, if `data` names a text; 128 if omitted. */
   context: option(whole({ min: 1, max: 2 ** 20 }), {
-    text: 'characters of a text that a model sees at once',
+    text: 'characters or tokens of a text that a model sees at once',
     flag: '--context <characters>',
     otherwise: '128'
+  }),
+  /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json, if `data` names a text: its tokens instead of characters. */
+  tokenizer: option(text('the folder of a tokenizer, or a tokenizer.json'), {
+    text: 'tokens of a text instead of characters: the folder of a tokenizer, or a tokenizer.json',
+    flag: '--tokenizer <path>',
+    otherwise: 'that of initial, else characters'
   }),
   /** How the images of a folder become samples. */
   images: option(imageOptions, { default: {} }),
@@ -61,12 +67,15 @@ export const dataOptions = {
 interface DataChoice {
   readonly data: Dataset | string
   readonly dataDir?: string | undefined
+  readonly tokenizer?: string | undefined
   readonly images: unknown
   readonly table: unknown
 }
 
 /** Refuses options for the files of a data set that is of another kind; `images` and `table` are the options as they were given. */
-export function checkData(faults: Faults, { data, dataDir, images, table }: DataChoice): void {
+export function checkData(faults: Faults, { data, dataDir, tokenizer, images, table }: DataChoice): void {
+  const isText = typeof data === 'string' && readsText(data)
+  if (tokenizer !== undefined && !isText) faults.refuse('tokenizer', tokenizer, 'leave it out: only a text has one')
   if (dataDir !== undefined && data === 'digits')
     faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
   const path = typeof data === 'string' && isPath(data) ? data : undefined

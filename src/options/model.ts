@@ -46,8 +46,8 @@ const modelOrName: Schema<Model | string> = either(
 )
 
 export const modelOptions = {
-  /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. */
-  model: required(modelOrName, {
+  /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. Needed unless `initial` has the model. */
+  model: option(modelOrName, {
     text: Object.keys(zoo).join(', '),
     takes: 'a Model, or the name of one in the zoo',
     flag: '--model <name>',
@@ -56,6 +56,14 @@ export const modelOptions = {
   }),
   /** The size of a transformer (`gpt`, `text-classifier`, `vit-tiny` and larger): `{ layers: 6, heads: 6, width: 384 }`. */
   size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of a transformer: gpt, text-classifier, vit-tiny and larger' }),
+  /**
+   * A folder as Hugging Face's transformers saves it, of GPT-2, a ResNet or a ViT: its model is trained further, with its tokenizer or as it takes images. Data with other classes
+   * get a new head.
+   */
+  initial: option(text('the path of a Hugging Face folder'), {
+    text: 'a Hugging Face folder whose model is trained further: config.json, weights, tokenizer',
+    flag: '--initial <folder>'
+  }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
   initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
   /**
@@ -73,6 +81,23 @@ export const modelOptions = {
     flag: '--label-smoothing <fraction>',
     otherwise: '0'
   })
+}
+
+/** What `initial` has, nothing else may give; without it there must be a model. */
+export function checkInitial(
+  faults: Faults,
+  {
+    initial,
+    ...others
+  }: { readonly initial?: unknown; readonly model?: unknown; readonly size?: unknown; readonly initialWeights?: unknown }
+): void {
+  if (initial === undefined) {
+    if (others.model === undefined)
+      faults.refuse('model', undefined, 'give a Model, or the name of one in the zoo; or a Hugging Face folder as initial')
+    return
+  }
+  for (const [option, value] of Object.entries(others))
+    if (value !== undefined) faults.refuse(option, value, 'leave it out: initial has a model and its weights')
 }
 
 /** Only some models of the zoo have a size. */

@@ -1,6 +1,8 @@
 import { imageFolderPlan } from '../data/images/image-options.js'
 import { isTablePath } from '../data/tables/table-file.js'
 import type { EvaluationAverage } from '../engine/contract.js'
+import { readFolder, type HuggingFaceFolder } from '../formats/huggingface/folder.js'
+import type { Model } from '../model/model.js'
 import { imageSizeOf } from '../model/zoo/index.js'
 import { mostLearners } from '../schedules/population.js'
 import { Faults } from '../schema/faults.js'
@@ -8,10 +10,10 @@ import type { CheckedOptions } from '../schema/group.js'
 import { averageSettings } from './average.js'
 import { checkpointSettings, type CheckpointSettings } from './checkpoint.js'
 import { checkData } from './data.js'
-import { defaultsFor, type Defaults } from './defaults.js'
+import { defaultsFor, fineTuning, type Defaults } from './defaults.js'
 import { devicesSettings, type DevicesSettings } from './devices.js'
 import { populationSettings, type PopulationSettings } from './learners.js'
-import { checkSize } from './model.js'
+import { checkInitial, checkSize } from './model.js'
 import { optimiserSettings, type OptimiserSettings } from './optimiser.js'
 import { addsUpdates, hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './synchroniser.js'
 import { trainOptions, type TrainOptions } from './train-options.js'
@@ -24,6 +26,7 @@ export interface Settings
   extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'order' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
 
 interface Completed {
+  readonly model: Model | string
   readonly batch: number
   /** At the start. */
   readonly learners: number
@@ -48,13 +51,28 @@ function defaultsOf(model: string, data: Checked['data'] | undefined): Defaults 
   return isTable ? { ...defaults, epochs: Math.max(defaults.epochs, TABLE_EPOCHS) } : defaults
 }
 
+/** How a folder's model takes images. */
+function imagesOf({ pixels, model: { imageSize } }: HuggingFaceFolder): Checked['images'] {
+  const { normalisation: { mean = [], std = [] } = {}, size = imageSize, resize } = pixels ?? {}
+  return {
+    ...(size !== undefined && { size }),
+    ...(resize !== undefined && { resize }),
+    ...(mean.length > 0 && std.length > 0 && { mean, std, channels: mean.length === 1 ? 1 : 3 })
+  } as Checked['images']
+}
+
 /** Steps enough to learn a few batches by heart. */
 const OVERFIT = { steps: 500 }
 
 /** Checks every option before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME, with all faults at once as `data.faults`. */
 export function settingsOf(given: TrainOptions): Settings {
   const faults = new Faults()
-  const settings = completed(faults, faults.checked(trainOptions, given, { root: trainOptions.entries }))
+  const checked = faults.checked(trainOptions, given, { root: trainOptions.entries })
+  const { model, initial, size, initialWeights } = given
+  checkInitial(faults, { model, initial, size, initialWeights })
+  // Nothing else is told of options that a folder which cannot be read would complete.
+  const folder = faults.none && checked.initial !== undefined ? readFolder(checked.initial) : undefined
+  const settings = completed(faults, checked, folder)
   checkData(faults, { ...settings, images: given.images, table: given.table })
   if (settings.learnerOptions !== undefined && given.learner === undefined)
     faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
@@ -62,11 +80,18 @@ export function settingsOf(given: TrainOptions): Settings {
   return settings
 }
 
-function completed(faults: Faults, { hosts, ruleAt, order, exchange, racks, link, levels, ...options }: Checked): Settings {
-  const { model, threads, backend } = options
+function completed(
+  faults: Faults,
+  { hosts, ruleAt, order, exchange, racks, link, levels, ...options }: Checked,
+  folder: HuggingFaceFolder | undefined
+): Settings {
+  const { threads, backend } = options
+  // Its name alone counts here: its shape follows from the data.
+  const model = options.model ?? folder?.model.modelFor({}).name ?? ''
   checkSize(faults, options.size, model)
   // A model at fault is missing here.
-  const defaults = defaultsOf(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''), options.data)
+  const usual = defaultsOf(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''), options.data)
+  const defaults = folder ? fineTuning(usual) : usual
   const devices = devicesSettings(faults, {
     backend,
     ...present({ devices: options.devices, hosts, ruleAt, order, exchange, racks, link, levels })
@@ -81,10 +106,11 @@ function completed(faults: Faults, { hosts, ruleAt, order, exchange, racks, link
   const synchroniser = synchroniserSettings(faults, options.synchroniser, most)
   const { batch = defaults.batch } = options
   const size = imageSizeOf(model)
-  const images = { ...(size !== undefined && { size }), ...options.images }
+  const images = { ...(size !== undefined && { size }), ...(folder && imagesOf(folder)), ...options.images }
   faults.attempt(() => imageFolderPlan(images, 'images'))
   return {
     ...options,
+    model,
     images,
     learners: population.schedule[0]!.learners,
     population,

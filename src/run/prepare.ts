@@ -3,7 +3,9 @@ import { planSources, type SourcePlan } from '../actors/sources.js'
 import { resumptionOf, type Resumption } from '../checkpoints/resume.js'
 import { identityOf, type RunIdentity } from '../checkpoints/run-identity.js'
 import type { Dataset } from '../data/dataset.js'
-import { openData } from '../data/open.js'
+import { openData, readsText, type OpenDatasetOptions } from '../data/open.js'
+import { readFolder, type HuggingFaceFolder } from '../formats/huggingface/folder.js'
+import { checkFolderWeights } from '../formats/huggingface/read-folder-model.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
@@ -80,9 +82,11 @@ export interface PreparedRun {
 export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   checkSpill(engine, given)
-  const dataset = await openDataset(given)
+  const folder = given.initial === undefined ? undefined : readFolder(given.initial)
+  if (folder) await checkFolderWeights(folder, folder.model.modelFor({}))
+  const dataset = await openDataset(given, folder)
   checkCost(given, dataset, engine)
-  const model = await openModel(given, dataset)
+  const model = await openModel(given, dataset, folder)
   const lowering = loweringBackend(engine, given.backend, given.threads)
   const compiling = compilePrograms(model, dataset, given, lowering)
   const check = () => {
@@ -203,16 +207,46 @@ function wantedMetrics(
   return metricPlan([...new Set([...metrics, monitor])], task, dataset)
 }
 
-async function openDataset({ data, dataDir: directory, context, images, table, overfit, batch }: Settings): Promise<Dataset> {
-  const dataset = typeof data === 'string' ? await openData(data, { directory, context, images, table }) : data
+async function openDataset(
+  { data, dataDir: directory, context, tokenizer, images, table, overfit, batch }: Settings,
+  folder: HuggingFaceFolder | undefined
+): Promise<Dataset> {
+  const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
+  const dataset =
+    typeof data === 'string' ? await openData(data, { directory, images, table, ...(readsText(data) ? tokens : { context }) }) : data
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 
+/** A model of a folder reads texts as it did before, in windows that a machine without a GPU can bear if nothing else is asked for. */
+function tokensOf(
+  { architecture, model, tokenizer, path }: HuggingFaceFolder,
+  given: Pick<OpenDatasetOptions, 'context' | 'tokenizer'>
+): Pick<OpenDatasetOptions, 'context' | 'tokenizer' | 'vocabulary'> {
+  if (architecture.samples !== 'tokens') return given
+  const files = given.tokenizer ?? tokenizer
+  if (files === undefined)
+    throw invalidOption(
+      'initial',
+      path,
+      'this folder has no tokenizer (tokenizer.json, or vocab.json and merges.txt): give one with tokenizer (--tokenizer)'
+    )
+  const context = given.context ?? Math.min(USUAL_CONTEXT, model.modelFor({}).input[0]!)
+  return { context, tokenizer: files, vocabulary: model.classes }
+}
+
+const USUAL_CONTEXT = 128
+
 async function openModel(
   { model: given, size, labelSmoothing }: Settings,
-  { sample: input, classes, train: { target } }: Dataset
+  { sample: input, classes, train: { target } }: Dataset,
+  folder: HuggingFaceFolder | undefined
 ): Promise<Model> {
-  const model = typeof given === 'string' ? modelNamed(given, { input, classes, ...(target && { target }) }, size) : given
+  if (folder && classes === 0) throw invalidOption('initial', folder.path, 'the targets of the data are numbers: its model is a classifier')
+  const model = folder
+    ? folder.model.modelFor({ input, classes })
+    : typeof given === 'string'
+      ? modelNamed(given, { input, classes, ...(target && { target }) }, size)
+      : given
   await loadOperators(model)
   return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
 }

@@ -15,6 +15,8 @@ import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
 import type { Handle, HostTierSpec, LevelSpec, MovedVectorsUse, StreamStatus } from '../engine/contract.js'
+import { readFolder } from '../formats/huggingface/folder.js'
+import { folderWeights } from '../formats/huggingface/read-folder-model.js'
 import { importWeights } from '../formats/import-weights.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
@@ -219,8 +221,9 @@ async function startSynchroniser(
 /** The first central model in canonical order: random by the seed, or from a file. Throws what `importWeights` throws. */
 export async function firstWeights(
   model: Model,
-  { initialWeights: initial, seed }: Pick<Settings, 'initialWeights' | 'seed'>
+  { initial: folder, initialWeights: initial, seed }: Pick<Settings, 'initial' | 'initialWeights' | 'seed'>
 ): Promise<Float32Array> {
+  if (folder !== undefined) return (await folderWeights(readFolder(folder), model, { seed })).parameters
   if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
   return initialParametersInTurns(await inTurns(predictionGraphInPieces(model)), seed)
 }

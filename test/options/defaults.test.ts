@@ -15,7 +15,7 @@ describe('defaults', () => {
   })
 
   it('of the size of images suit the model', () => {
-    const sizeFor = (model: TrainOptions['model'], images: TrainOptions['images'] = {}) =>
+    const sizeFor = (model: NonNullable<TrainOptions['model']>, images: TrainOptions['images'] = {}) =>
       settingsOf({ model, data: '.', images }).images.size
     expect(['mlp', 'lenet', 'resnet20', 'vgg16', 'resnet50'].map((model) => sizeFor(model))).to.deep.equal([28, 28, 32, 32, 224])
     expect(sizeFor(resnet({ input: [3, 48, 48], classes: 5 }))).to.equal(48)

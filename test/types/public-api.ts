@@ -17,8 +17,8 @@ import {
   type TrainOptions
 } from '../../src/index.js'
 
-// @ts-expect-error a model is needed
-train({ data: 'digits' })
+// @ts-expect-error a folder is named by its path
+train({ initial: 4 })
 // @ts-expect-error the count of learners is a number
 train({ model: 'mlp', learners: '2' })
 // @ts-expect-error a slip of the pen

@@ -61,7 +61,8 @@ async function dataFor(
   directory: string | undefined
 ): Promise<Dataset> {
   if (isTablePath(name)) {
-    if (!encoding || encoding.kind === 'language') throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
+    if (!encoding || encoding.kind === 'language')
+      throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
     return datasetByEncoding(name, encoding, classNames)
   }
   const isText = textNames.includes(name) || extname(name).toLowerCase() === '.txt'

@@ -14,8 +14,8 @@ interface ExportFlags extends ModelFlags, CommonFlags {
 export const defineExport: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<file>', MODEL_FILE)
-    .requiredOption('--out <file>', 'the file to write')
-    .option('--format <name>', "onnx or safetensors (by --out's extension)")
+    .requiredOption('--out <file>', 'the file to write, or the folder')
+    .option('--format <name>', 'onnx, safetensors or huggingface, a folder for transformers (by the end of --out: .onnx, .safetensors, /)')
     .option('--no-normalise', 'ONNX only: the network takes normalised samples, not samples in 0 to 1')
     .action(async (file: string, flags: ExportFlags) => finish(await withFlagsOf(command, runExport(file, flags), { path: 'out' })))
 }

@@ -8,6 +8,7 @@ import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './mo
 
 interface GenerateFlags extends ModelFlags, CommonFlags {
   readonly length: number
+  readonly context?: number
   readonly temperature: number
   readonly seed: number
 }
@@ -16,7 +17,8 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<model>', MODEL_FILE)
     .argument('<prompt>', 'the beginning of the text, in characters that the model knows')
-    .option('--length <characters>', 'characters to generate', wholeNumber('--length'), 200)
+    .option('--length <characters>', 'characters to generate, or tokens of a model with a tokenizer', wholeNumber('--length'), 200)
+    .option('--context <tokens>', 'positions of the model of a Hugging Face folder (all that it has)', wholeNumber('--context'))
     .option(
       '--temperature <number>',
       'below 1 for likelier characters, above 1 for more variety; 0 takes the likeliest',
@@ -33,9 +35,9 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
 async function runGenerate(
   file: string,
   prompt: string,
-  { length, temperature, seed, json = false, ...flags }: GenerateFlags
+  { length, context, temperature, seed, json = false, ...flags }: GenerateFlags
 ): Promise<ExitCode> {
-  const model = await loadModel(file, await readingOptions(flags))
+  const model = await loadModel(file, { ...(await readingOptions(flags)), ...(context !== undefined && { context }) })
   const text = model.generate(prompt, { length, temperature, seed })
   process.stdout.write(json ? `${JSON.stringify({ file, prompt, text })}\n` : `${externalLines(prompt)}${externalLines(text)}\n`)
   return EXIT.done

@@ -32,7 +32,7 @@ export interface ModelFlags {
 }
 
 /** The help of the argument that names a model's file. */
-export const MODEL_FILE = 'safetensors, a checkpoint, or a folder of checkpoints'
+export const MODEL_FILE = 'safetensors, a checkpoint, a folder of checkpoints, or a Hugging Face folder'
 
 const DATA = `the data set whose shapes, classes and normalisation the model has: ${datasetNames.join(', ')}`
 

@@ -36,6 +36,8 @@ async function answer(request: ParquetRequest, buffer: AsyncBuffer): Promise<Par
   const metadata = await parquetMetadataAsync(buffer)
   const names = parquetSchema(metadata).children.map(({ element }) => element.name)
   if (names.length === 0) throw new Error('no columns')
+  // A damaged schema has names that are numbers, or none.
+  if (names.some((name: unknown) => typeof name !== 'string')) throw new Error('a column without a name')
   for (const group of metadata.row_groups) checkGroup(group, buffer.byteLength)
   if (!('column' in request)) return { names, groups: metadata.row_groups.map((group) => Number(group.num_rows)) }
   const { column, begin: rowStart, end: rowEnd } = request

@@ -18,8 +18,12 @@ export function refuseUnsupported(config: PlainObject, only: PlainObject, file: 
 }
 
 /** The names of the classes in the order of their numbers, and how many there are. Names that transformers has made up are none. */
-export function classesOf({ id2label: labels, num_labels: count }: PlainObject): { readonly count: number; readonly names?: readonly string[] } {
-  if (typeof labels !== 'object' || labels === null) return { count: Number.isSafeInteger(count) && (count as number) > 0 ? (count as number) : 2 }
+export function classesOf({ id2label: labels, num_labels: count }: PlainObject): {
+  readonly count: number
+  readonly names?: readonly string[]
+} {
+  if (typeof labels !== 'object' || labels === null)
+    return { count: Number.isSafeInteger(count) && (count as number) > 0 ? (count as number) : 2 }
   const all = Object.values(labels as Readonly<Record<string, unknown>>)
   const names = all.map((_, i) => (labels as Readonly<Record<string, unknown>>)[i])
   const are = names.every((name): name is string => typeof name === 'string')

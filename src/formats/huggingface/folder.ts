@@ -51,7 +51,15 @@ export function readFolder(path: string): HuggingFaceFolder {
   const pixels = architecture.samples === 'images' && existsSync(within) ? pixelsOf(readObject(within), within) : undefined
   const { names } = architecture.samples === 'images' ? classesOf(config) : {}
   const tokenizer = architecture.samples === 'tokens' ? readTokenizerFiles(path) : undefined
-  return { path, architecture, model, weights, ...(pixels && { pixels }), ...(names && { classNames: names }), ...(tokenizer && { tokenizer }) }
+  return {
+    path,
+    architecture,
+    model,
+    weights,
+    ...(pixels && { pixels }),
+    ...(names && { classNames: names }),
+    ...(tokenizer && { tokenizer })
+  }
 }
 
 function architectureOf({ model_type: type }: PlainObject, file: string): Architecture {
@@ -75,6 +83,7 @@ function weightsOf(path: string): WeightFiles {
   const shards = parseShardedIndex(readText(file), file)
   const files = [...new Set(shards.values())]
   const missing = files.find((name) => !existsSync(join(path, name)))
-  if (missing !== undefined) throw unreadableFile(join(path, missing), new Error(`${INDEX} names it`), 'complete the folder: download its shards again')
+  if (missing !== undefined)
+    throw unreadableFile(join(path, missing), new Error(`${INDEX} names it`), 'complete the folder: download its shards again')
   return { files, index: { file, shards } }
 }

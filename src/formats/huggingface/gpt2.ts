@@ -47,7 +47,10 @@ export const gpt2: Architecture = {
     const given = checked(schema, config, file)
     refuseUnsupported(config, ONLY, file)
     if (given.n_embd % given.n_head !== 0)
-      throw new ArbalestError('SHAPE_MISMATCH', `${file}: n_embd: received ${given.n_embd}; it must be a multiple of n_head, ${given.n_head}`)
+      throw new ArbalestError(
+        'SHAPE_MISMATCH',
+        `${file}: n_embd: received ${given.n_embd}; it must be a multiple of n_head, ${given.n_head}`
+      )
     const form: GptForm = {
       tokens: given.vocab_size,
       context: given.n_positions,
@@ -129,7 +132,8 @@ function formOf({ input, layers }: Model): GptForm | undefined {
   const blocks = layers.filter((layer) => layer.kind === 'residual')
   const inBlocks = blocks.flatMap(({ body }) => body)
   const attention = inBlocks.find((layer) => layer.kind === 'causalSelfAttention')
-  const expand = inBlocks.find((layer) => layer.kind === 'linear' && layer.name === 'expand') as Extract<Layer, { kind: 'linear' }> | undefined
+  const expand = inBlocks.find((layer) => layer.kind === 'linear' && layer.name === 'expand') as
+    Extract<Layer, { kind: 'linear' }> | undefined
   const norm = layers.find((layer) => layer.kind === 'layerNorm')
   const activation = activationOf(inBlocks)
   const head = layers.at(-1)

@@ -18,7 +18,12 @@ const numbers = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(1024
 const schema = v.looseObject({
   do_normalize: v.optional(v.boolean(), true),
   image_mean: v.nullish(numbers),
-  image_std: v.nullish(v.pipe(numbers, v.everyItem((item) => item > 0, 'numbers above 0'))),
+  image_std: v.nullish(
+    v.pipe(
+      numbers,
+      v.everyItem((item) => item > 0, 'numbers above 0')
+    )
+  ),
   size: v.nullish(v.union([pixels, side])),
   crop_size: v.nullish(v.union([pixels, side])),
   do_center_crop: v.optional(v.boolean(), false),
@@ -39,7 +44,8 @@ export function pixelsOf(preprocessor: PlainObject, file: string): FolderPixels 
   }
 }
 
-type Side = number | { readonly height?: number | undefined; readonly width?: number | undefined; readonly shortest_edge?: number | undefined }
+type Side =
+  number | { readonly height?: number | undefined; readonly width?: number | undefined; readonly shortest_edge?: number | undefined }
 
 function sideOf(size: Side | null | undefined): number | undefined {
   return typeof size === 'number' ? size : (size?.shortest_edge ?? size?.height)
@@ -47,7 +53,8 @@ function sideOf(size: Side | null | undefined): number | undefined {
 
 /** The preprocessor_config.json of a model of images. */
 export function preprocessorConfig({ mean, std }: Normalisation, [channels = 1, height = 1, width = 1]: readonly number[]): PlainObject {
-  const each = (given: readonly number[], otherwise: number) => Array.from({ length: channels }, (_, i) => given[i] ?? given[0] ?? otherwise)
+  const each = (given: readonly number[], otherwise: number) =>
+    Array.from({ length: channels }, (_, i) => given[i] ?? given[0] ?? otherwise)
   return {
     image_processor_type: 'ViTImageProcessor',
     do_rescale: true,

@@ -2,7 +2,15 @@ import { invalidOption } from '../../errors.js'
 import type { Model } from '../../model/model.js'
 import { pixelNormalisation } from '../../model/zoo/index.js'
 import type { SampleEncoding } from '../encoding.js'
-import { importTensors, namedTensors, type ImportedWeights, type ImportOptions, type ReadModel } from '../import-weights.js'
+import {
+  importTensors,
+  matchTensors,
+  namedTensors,
+  type ImportedWeights,
+  type ImportOptions,
+  type ReadModel,
+  type TensorSource
+} from '../import-weights.js'
 import type { Wanted } from './architecture.js'
 import { readFolder, type HuggingFaceFolder } from './folder.js'
 import { FolderWeights } from './folder-weights.js'
@@ -15,18 +23,34 @@ export type FolderImport = Pick<ImportOptions, 'reinitialise' | 'strict' | 'seed
  * The weights of a folder for its model, or for one with other classes: its head is initialised anew then. Throws SHAPE_MISMATCH with all tensors that do not fit,
  * DATA_NOT_FOUND, DATA_CORRUPT.
  */
-export async function folderWeights(folder: HuggingFaceFolder, model: Model, { reinitialise = [], ...options }: FolderImport = {}): Promise<ImportedWeights> {
-  const { architecture, weights, path } = folder
-  await using files = await FolderWeights.open(path, weights)
+export async function folderWeights(folder: HuggingFaceFolder, model: Model, options: FolderImport = {}): Promise<ImportedWeights> {
+  await using files = await FolderWeights.open(folder.path, folder.weights)
+  return await importTensors(...placesOf(folder, files, model, options))
+}
+
+/** Checks the names and shapes of a folder's weights before any is read. Throws what `folderWeights` throws. */
+export async function checkFolderWeights(folder: HuggingFaceFolder, model: Model): Promise<void> {
+  await using files = await FolderWeights.open(folder.path, folder.weights)
+  await matchTensors(...placesOf(folder, files, model, {}))
+}
+
+/** What the import of a folder's tensors takes. */
+function placesOf(
+  folder: HuggingFaceFolder,
+  files: FolderWeights,
+  model: Model,
+  { reinitialise = [], ...options }: FolderImport
+): [TensorSource, Model, ImportOptions] {
+  const { architecture } = folder
   const tensors = new RuledTensors(files, folder.model.rules(model), architecture)
   const head = headOf(model, architecture.head)
   const isOther = head !== undefined && (head !== folder.model.classes || !tensors.tensors.has(`${architecture.head}.weight`))
   const source = isOther ? without(tensors, architecture.head) : tensors
-  return await importTensors(source, model, { ...options, reinitialise: isOther ? [...reinitialise, architecture.head] : reinitialise })
+  return [source, model, { ...options, reinitialise: isOther ? [...reinitialise, architecture.head] : reinitialise }]
 }
 
 /** A head of other classes is ignored, whatever its shape. */
-function without(source: RuledTensors, head: string): Pick<RuledTensors, 'path' | 'tensors' | 'read'> {
+function without(source: RuledTensors, head: string): TensorSource {
   const kept = [...source.tensors].filter(([name]) => !name.startsWith(`${head}.`))
   return { path: source.path, tensors: new Map(kept), read: (name) => source.read(name) }
 }

@@ -34,7 +34,10 @@ export const resnet: Architecture = {
     const block = given.layer_type
     const odd = given.hidden_sizes.find((channels) => channels % EXPANSION[block] !== 0)
     if (odd !== undefined)
-      throw new ArbalestError('SHAPE_MISMATCH', `${file}: hidden_sizes: received ${odd}; of ${block} blocks it must be a multiple of ${EXPANSION[block]}`)
+      throw new ArbalestError(
+        'SHAPE_MISMATCH',
+        `${file}: hidden_sizes: received ${odd}; of ${block} blocks it must be a multiple of ${EXPANSION[block]}`
+      )
     const form: ResnetForm = {
       block,
       stem: 'large',
@@ -130,7 +133,9 @@ function formOf({ layers }: Model): ResnetForm | undefined {
     stages[stage - 1]!.blocks++
   }
   const body = convolutionsOf(blocks[0]!.body)
-  const strided = blocks.map((each) => convolutionsOf(each.body)).find((convolutions) => convolutions.some(({ stride = 1 }) => stride !== 1))
+  const strided = blocks
+    .map((each) => convolutionsOf(each.body))
+    .find((convolutions) => convolutions.some(({ stride = 1 }) => stride !== 1))
   return {
     block: body.length === 3 ? 'bottleneck' : 'basic',
     stem: 'large',

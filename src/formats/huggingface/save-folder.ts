@@ -84,7 +84,10 @@ function beside({ model, classNames, encoding }: SavedModel): PlainObject {
   const head = model.layers.at(-1)
   if (head?.kind !== 'linear' || head.tied !== undefined) return { bos_token_id: null, eos_token_id: null }
   const names = Array.from({ length: head.features }, (_, i) => classNames?.[i] ?? `LABEL_${i}`)
-  return { id2label: Object.fromEntries(names.map((name, i) => [i, name])), label2id: Object.fromEntries(names.map((name, i) => [name, i])) }
+  return {
+    id2label: Object.fromEntries(names.map((name, i) => [i, name])),
+    label2id: Object.fromEntries(names.map((name, i) => [name, i]))
+  }
 }
 
 function json(value: PlainObject): string {

@@ -91,7 +91,8 @@ function joinedOf(parts: readonly Float32Array[]): Float32Array {
 /** (rows, columns) to (columns, rows). */
 function turned(data: Float32Array, [rows, columns]: readonly number[]): Float32Array {
   const to = new Float32Array(data.length)
-  for (let row = 0; row < rows!; row++) for (let column = 0; column < columns!; column++) to[column * rows! + row] = data[row * columns! + column]!
+  for (let row = 0; row < rows!; row++)
+    for (let column = 0; column < columns!; column++) to[column * rows! + row] = data[row * columns! + column]!
   return to
 }
 
@@ -110,7 +111,11 @@ export function theirTensors(
   return theirs
 }
 
-function partOf({ shape, data }: Tensor<Float32Array>, { theirs, turned: isTurned, theirShape }: TensorRule, part: number): Tensor<Float32Array> {
+function partOf(
+  { shape, data }: Tensor<Float32Array>,
+  { theirs, turned: isTurned, theirShape }: TensorRule,
+  part: number
+): Tensor<Float32Array> {
   if (isTurned === true) return { shape: [shape[1]!, shape[0]!], data: turned(data, shape) }
   if (theirs.length === 1) return { shape: theirShape ?? shape, data }
   const size = data.length / theirs.length

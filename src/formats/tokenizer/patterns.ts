@@ -11,10 +11,18 @@ const DEPTH = 32
  * they have matched. Published tokenizers have none. Throws DATA_CORRUPT.
  */
 export function refuseSlowPatterns(tokenizer: PlainObject, file: string): void {
-  for (const pattern of patternsIn([tokenizer['normalizer'], tokenizer['pre_tokenizer'], tokenizer['post_processor'], tokenizer['decoder']], DEPTH)) {
+  for (const pattern of patternsIn(
+    [tokenizer['normalizer'], tokenizer['pre_tokenizer'], tokenizer['post_processor'], tokenizer['decoder']],
+    DEPTH
+  )) {
     const fault = pattern.length > LONGEST ? `one of ${pattern.length} characters` : slowIn(pattern) ? JSON.stringify(pattern) : undefined
     if (fault !== undefined)
-      throw corruptFile(file, { where: 'Regex', expected: 'a pattern without repetitions in repetitions', found: fault, fix: 'use another tokenizer' })
+      throw corruptFile(file, {
+        where: 'Regex',
+        expected: 'a pattern without repetitions in repetitions',
+        found: fault,
+        fix: 'use another tokenizer'
+      })
   }
 }
 

@@ -22,7 +22,10 @@ const MOST_TOKENS = 2 ** 20
 const token = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(MOST_TOKENS - 1))
 
 const schema = v.looseObject({
-  added_tokens: v.nullish(v.pipe(v.array(v.looseObject({ id: token, content: v.pipe(v.string(), v.minLength(1)) })), v.maxLength(2 ** 16)), []),
+  added_tokens: v.nullish(
+    v.pipe(v.array(v.looseObject({ id: token, content: v.pipe(v.string(), v.minLength(1)) })), v.maxLength(2 ** 16)),
+    []
+  ),
   model: v.looseObject({
     type: v.optional(v.literal('BPE'), 'BPE'),
     vocab: v.record(v.string(), token),
@@ -53,7 +56,12 @@ export function checkTokenizer({ json, config }: TokenizerFiles, file: string): 
   for (const merge of model.merges)
     if (typeof merge === 'string' && merge.split(' ').length !== 2)
       throw corruptFile(file, { where: 'model.merges', expected: 'pairs of tokens', found: shown(merge) })
-  return { json: parsed, config: config === undefined ? {} : parseObject(config, `${file} (its config)`, LIMITS), size, addedTokens: added ?? [] }
+  return {
+    json: parsed,
+    config: config === undefined ? {} : parseObject(config, `${file} (its config)`, LIMITS),
+    size,
+    addedTokens: added ?? []
+  }
 }
 
 /**

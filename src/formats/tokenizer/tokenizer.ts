@@ -78,7 +78,11 @@ export class Tokenizer {
       throw this.#fault(cause)
     }
     if (ids.every((id): id is number => Number.isSafeInteger(id) && (id as number) >= 0 && (id as number) < this.size)) return ids
-    throw corruptFile(this.#file, { expected: 'a token for every part of a text', found: 'none for a part of it', fix: 'use another tokenizer' })
+    throw corruptFile(this.#file, {
+      expected: 'a token for every part of a text',
+      found: 'none for a part of it',
+      fix: 'use another tokenizer'
+    })
   }
 
   #fault(cause: unknown) {

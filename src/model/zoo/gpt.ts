@@ -3,7 +3,19 @@ import { Faults } from '../../schema/faults.js'
 import { group, option, type GivenOptions } from '../../schema/group.js'
 import { real, whole } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
-import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, relu, residual, silu } from '../layers.js'
+import {
+  causalSelfAttention,
+  defineModel,
+  dropout,
+  embedding,
+  gelu,
+  layerNorm,
+  linear,
+  positions,
+  relu,
+  residual,
+  silu
+} from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'

@@ -92,7 +92,7 @@ function asJson<Values extends object>(values: Values): Values {
 }
 
 export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {
-  const { until, population, evaluateEvery, backend, overfit, rule, initialWeights, learnerOptions, interventions } = settings
+  const { until, population, evaluateEvery, backend, overfit, rule, initial, initialWeights, learnerOptions, interventions } = settings
   const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
   const options = {
     until,
@@ -100,6 +100,7 @@ export function helloOf({ settings, dataset, layout, identity }: Preparation): H
     evaluateEvery,
     backend,
     overfit,
+    initial,
     initialWeights,
     learnerOptions,
     interventions,

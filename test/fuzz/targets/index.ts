@@ -2,6 +2,7 @@ import type { MakeTarget } from '../support/target.js'
 import { callsTarget } from './calls.js'
 import { checkpointsTarget } from './checkpoints.js'
 import { cifarTarget, idxTarget, textTarget } from './data-files.js'
+import { shardedIndexesTarget, tokenizersTarget } from './huggingface.js'
 import { imagesTarget } from './images.js'
 import { modelsTarget } from './models.js'
 import { onnxTarget } from './onnx.js'
@@ -23,6 +24,8 @@ export const targets: Readonly<Record<string, MakeTarget>> = {
   text: textTarget,
   csv: csvTarget,
   parquet: parquetTarget,
+  tokenizers: tokenizersTarget,
+  shardedIndexes: shardedIndexesTarget,
   images: imagesTarget,
   onnx: onnxTarget
 }

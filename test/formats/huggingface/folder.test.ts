@@ -1,0 +1,207 @@
+import { expect } from 'chai'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readFolder } from '../../../src/formats/huggingface/folder.js'
+import { readModel } from '../../../src/formats/read-model.js'
+import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
+import { saveModel } from '../../../src/formats/save.js'
+import type { SavedModel } from '../../../src/formats/saved-model.js'
+import { predictionGraph } from '../../../src/model/graph-builder.js'
+import { elements, parametersOf } from '../../../src/model/graph.js'
+import type { Model } from '../../../src/model/model.js'
+import { gptOfForm } from '../../../src/model/zoo/gpt.js'
+import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
+import { modelNamed } from '../../../src/model/zoo/index.js'
+import { train } from '../../../src/index.js'
+import { Folder } from '../../data/support/files.js'
+import { refused } from '../../support/codes.js'
+import { SMALL_SIZE, smallTokenizer } from '../support/small-tokenizer.js'
+
+const FORM = { context: 8, layers: 2, heads: 2, width: 8, inner: 20, activation: 'gelu', epsilon: 1e-3, tied: false, dropout: 0.1 } as const
+const GPT = gptOfForm({ ...FORM, tokens: SMALL_SIZE + 3 })
+
+const STAGES = [
+  { channels: 8, blocks: 2 },
+  { channels: 16, blocks: 1 }
+]
+const RESNET = resnetOfForm(
+  'resnet',
+  { input: [3, 32, 32], classes: 3 },
+  {
+    block: 'bottleneck',
+    stem: 'large',
+    stemChannels: 4,
+    stages: STAGES,
+    strideInFirst: true,
+    halvesFirstStage: true
+  }
+)
+
+/** Every element another number. */
+function savedOf(model: Model, more: Partial<SavedModel> = {}): SavedModel {
+  const graph = predictionGraph(model)
+  let next = 0
+  const tensor = (shape: readonly number[]) => ({ shape, data: Float32Array.from({ length: elements(shape) }, () => ++next / 1024) })
+  const named = (values: typeof graph.values) => Object.fromEntries(values.map(({ name, shape }) => [name, tensor(shape)]))
+  const statistics = graph.values.filter(({ role, name }) => role === 'statistic' && !name.endsWith('.count'))
+  return { model, weights: named(parametersOf(graph)), statistics: named(statistics), normalisation: { mean: [], std: [] }, ...more }
+}
+
+const LANGUAGE = { kind: 'language', tokenizer: { json: smallTokenizer() }, vocabulary: SMALL_SIZE + 3, length: 8 } as const
+
+describe('A Hugging Face folder', function () {
+  this.timeout(60_000)
+  let folder: Folder
+  let path: string
+  beforeEach(async () => {
+    folder = await Folder.make()
+    path = join(folder.path, 'model')
+    await saveModel(path, savedOf(GPT, { encoding: LANGUAGE }), { format: 'huggingface' })
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  it('gives back a GPT with its weights and its tokenizer', async () => {
+    const { model, weights, encoding, initialised, unused } = await readModel(path)
+    const { tokenizer, ...rest } = encoding as typeof LANGUAGE
+    expect(weights).to.deep.equal(savedOf(GPT).weights)
+    expect({ ...rest, tokenizer: { json: tokenizer.json } }).to.deep.equal(LANGUAGE)
+    expect([model.layers, initialised, unused]).to.deep.equal([GPT.layers, [], []])
+  })
+
+  it("has GPT-2's names, and linear weights as (in, out)", async () => {
+    const { tensors } = await readSafetensors(join(path, 'model.safetensors'))
+    const theirs = tensors.get('transformer.h.1.mlp.c_fc.weight')!
+    const { shape, data } = savedOf(GPT).weights['block1.feedForward.expand.weight']!
+    expect([theirs.shape, shape]).to.deep.equal([
+      [8, 20],
+      [20, 8]
+    ])
+    expect(theirs.data[3 * 20 + 7]).to.equal(data[7 * 8 + 3])
+    expect([...tensors.keys()].filter((name) => !name.includes('.h.')).sort()).to.deep.equal(
+      ['lm_head.weight', ...['ln_f.bias', 'ln_f.weight', 'wpe.weight', 'wte.weight'].map((name) => `transformer.${name}`)].sort()
+    )
+  })
+
+  it('gives back a ResNet with its statistics, its classes and how it takes pixels', async () => {
+    const saved = savedOf(RESNET, { classNames: ['cat', 'dog', 'emu'], normalisation: { mean: [0.1, 0.2, 0.3], std: [0.5, 0.6, 0.7] } })
+    await saveModel(`${path}-images/`, saved)
+    const { model, weights, statistics, classNames, normalisation } = await readModel(`${path}-images`)
+    expect({ layers: model.layers, input: model.input, weights, statistics, classNames, normalisation }).to.deep.equal({
+      layers: RESNET.layers,
+      input: [3, 32, 32],
+      weights: saved.weights,
+      statistics: saved.statistics,
+      classNames: saved.classNames,
+      normalisation: saved.normalisation
+    })
+  })
+
+  it('may have its weights in shards', async () => {
+    await shard(path)
+    expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)
+  })
+
+  it('gives a shorter context its first positions', async () => {
+    const { model, weights } = await readModel(path, { context: 3 })
+    const all = savedOf(GPT).weights['positions.weight']!.data
+    expect([model.input, [...weights['positions.weight']!.data]]).to.deep.equal([[3], [...all.subarray(0, 3 * 8)]])
+  })
+
+  it('is written whole or not at all, and replaces nothing', async () => {
+    await refused('INVALID_OPTION', () => saveModel(`${path}/`, savedOf(GPT)), path, 'name a new one')
+    await refused('WRITE_FAILED', () => saveModel(join(folder.path, 'nowhere', 'model/'), savedOf(GPT)), 'nowhere')
+    await refused(
+      'UNSUPPORTED_OPERATOR',
+      () => saveModel(`${path}-b/`, savedOf(modelNamed('resnet20', { input: [3, 32, 32], classes: 3 }))),
+      'resnet20'
+    )
+    expect(existsSync(`${path}-b`)).to.equal(false)
+  })
+
+  it('is not written for a model that only looks like one of an architecture', async () => {
+    const layers = GPT.layers.map((layer) => (layer.kind === 'layerNorm' ? { ...layer, epsilon: 0.5 } : layer))
+    await refused('UNSUPPORTED_OPERATOR', () => saveModel(`${path}-b/`, savedOf({ ...GPT, layers })))
+  })
+
+  describe('is refused in one sentence, before any work,', () => {
+    const config = async (changes: object) => {
+      const file = join(path, 'config.json')
+      await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...changes }))
+    }
+    const index = (map: unknown) => writeFile(join(path, 'model.safetensors.index.json'), JSON.stringify({ weight_map: map }))
+
+    it('without config.json', async () => {
+      await rm(join(path, 'config.json'))
+      await refused('DATA_NOT_FOUND', () => train({ initial: path, data: 'tinyshakespeare' }), 'config.json')
+    })
+
+    it('without weights', async () => {
+      await rm(join(path, 'model.safetensors'))
+      await refused('DATA_NOT_FOUND', () => train({ initial: path, data: 'tinyshakespeare' }), 'model.safetensors.index.json')
+    })
+
+    it('of an architecture that is not known', async () => {
+      await config({ model_type: 'bert' })
+      await refused('UNKNOWN_NAME', () => train({ initial: path, data: 'tinyshakespeare' }), 'bert', 'gpt2')
+    })
+
+    it('with a config that asks for what is not computed, or for nonsense', async () => {
+      await config({ scale_attn_by_inverse_layer_idx: true })
+      await refused('UNSUPPORTED_OPERATOR', () => readFolder(path), 'scale_attn_by_inverse_layer_idx')
+      await config({ scale_attn_by_inverse_layer_idx: false, n_embd: -4 })
+      await refused('DATA_CORRUPT', () => readFolder(path), 'n_embd', '-4')
+      await config({ n_embd: 9 })
+      await refused('SHAPE_MISMATCH', () => readFolder(path), 'n_embd')
+    })
+
+    it('with a shard that is not there', async () => {
+      await rename(join(path, 'model.safetensors'), join(path, 'model-1.safetensors'))
+      await index({ 'transformer.wte.weight': 'model-1.safetensors', 'transformer.wpe.weight': 'model-2.safetensors' })
+      await refused('DATA_NOT_FOUND', () => train({ initial: path, data: 'tinyshakespeare' }), 'model-2.safetensors')
+    })
+
+    it('with an index that leads out of the folder', async () => {
+      await copyFile(join(path, 'model.safetensors'), join(folder.path, 'secret.safetensors'))
+      await rm(join(path, 'model.safetensors'))
+      for (const shard of ['../secret.safetensors', join(folder.path, 'secret.safetensors'), 'a\\..\\secret.safetensors', '..']) {
+        await index({ 'transformer.wte.weight': shard })
+        await refused('DATA_CORRUPT', () => train({ initial: path, data: 'tinyshakespeare' }), 'weight_map', 'in the same folder')
+      }
+    })
+
+    it('with a shard that lacks a tensor of the index', async () => {
+      await rename(join(path, 'model.safetensors'), join(path, 'model-1.safetensors'))
+      await index({ nothing: 'model-1.safetensors' })
+      await refused('DATA_CORRUPT', () => readModel(path), 'nothing', 'model-1.safetensors')
+    })
+
+    it('with tensors of other shapes', async () => {
+      await config({ n_inner: 21 })
+      // Data that is not there would be told otherwise.
+      const job = () => train({ initial: path, data: 'tinyshakespeare', dataDir: folder.path }).finished
+      await refused('SHAPE_MISMATCH', job, 'block0.feedForward.expand.weight')
+      await refused('SHAPE_MISMATCH', () => readModel(path), 'block0.feedForward.expand.weight', '[20,8]', '[21,8]')
+    })
+
+    it('beside a model, its size or other weights', async () => {
+      await refused('INVALID_OPTION', () => train({ initial: path, model: 'gpt', data: 'tinyshakespeare' }), 'model: received "gpt"')
+    })
+  })
+})
+
+/** The tensors of a folder in two files with an index. */
+async function shard(path: string): Promise<void> {
+  const { tensors } = await readSafetensors(join(path, 'model.safetensors'))
+  const files = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors']
+  const map = Object.fromEntries([...tensors.keys()].map((name, i) => [name, files[i % 2]!]))
+  for (const file of files)
+    await writeSafetensors(
+      join(path, file),
+      [...tensors].filter(([name]) => map[name] === file),
+      { sync: false }
+    )
+  await writeFile(join(path, 'model.safetensors.index.json'), JSON.stringify({ metadata: {}, weight_map: map }))
+  await rm(join(path, 'model.safetensors'))
+  await mkdir(join(path, 'other'))
+}

@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { Tokenizer } from '../../../src/formats/tokenizer/tokenizer.js'
+import { readTokenizerFiles } from '../../../src/formats/tokenizer/tokenizer-files.js'
+import { Folder } from '../../data/support/files.js'
+import { refused } from '../../support/codes.js'
+import { SMALL_MERGES, SMALL_SIZE, SMALL_VOCABULARY, smallTokenizer } from '../support/small-tokenizer.js'
+
+describe('A tokenizer', () => {
+  const tokenizer = () => Tokenizer.of({ json: smallTokenizer() }, 'small')
+
+  it('merges what its merges say, and gives the text back', () => {
+    const words = tokenizer().encode('the other and')
+    const names = new Map(Object.entries(SMALL_VOCABULARY).map(([name, token]) => [token, name]))
+    expect(words.map((token) => names.get(token))).to.deep.equal(['the', 'Ġ', 'o', 'the', 'r', 'Ġand'])
+    for (const text of ['the other and', ' two  spaces\n\n', '世界 🙂 ü', "don't <|endoftext|> now"])
+      expect(tokenizer().decode(tokenizer().encode(text))).to.equal(text)
+    expect(tokenizer().encode('<|endoftext|>')).to.deep.equal([tokenizer().end])
+  })
+
+  it('gives a long text the tokens that it has as a whole', () => {
+    const text = ' the band and the other\n\n 12 end.'.repeat(5000)
+    const one = ' the band and the other\n\n 12 end.'.repeat(50)
+    const [long, short] = [tokenizer().encode(text), tokenizer().encode(one)]
+    expect(long).to.have.length(short.length * 100)
+    expect(long.slice(-short.length)).to.deep.equal(short)
+    expect(tokenizer().decode(long)).to.equal(text)
+  })
+
+  it('is read from vocab.json and merges.txt, too', async () => {
+    await using folder = await Folder.make()
+    await folder.write('vocab.json', Buffer.from(JSON.stringify(SMALL_VOCABULARY)))
+    await folder.write('merges.txt', Buffer.from(`#version: 0.2\n${SMALL_MERGES.join('\n')}\n`))
+    const read = Tokenizer.of(readTokenizerFiles(folder.path)!, folder.path)
+    const text = 'the other and <|endoftext|>'
+    expect([read.size, read.encode(text)]).to.deep.equal([SMALL_SIZE, tokenizer().encode(text)])
+  })
+
+  const bad: Readonly<Record<string, string>> = {
+    'no JSON': '{"model":',
+    'no object': '[1]',
+    'another model': smallTokenizer({ model: { type: 'Unigram', vocab: [['a', 0]] } }),
+    'a merge of three': smallTokenizer({ model: { type: 'BPE', vocab: SMALL_VOCABULARY, merges: ['a b c'] } }),
+    'a token whose number is far above all others': smallTokenizer({ model: { type: 'BPE', vocab: { a: 999_999 }, merges: [] } }),
+    'a repetition in a repetition': smallTokenizer({
+      pre_tokenizer: { type: 'Split', pattern: { Regex: '(a+)+$' }, behavior: 'Isolated' }
+    }),
+    'a pre-tokenizer that is not known': smallTokenizer({ pre_tokenizer: { type: 'Nothing' } })
+  }
+  for (const [what, json] of Object.entries(bad))
+    it(`is refused for ${what}`, async () => {
+      const error = await refused('DATA_CORRUPT', () => Tokenizer.of({ json }, 'some/tokenizer.json'), 'some/tokenizer.json')
+      expect(error.message).to.not.include('\n')
+    })
+
+  it('takes the patterns of published tokenizers', () => {
+    const pattern = String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    const split = { type: 'Split', pattern: { Regex: pattern }, behavior: 'Isolated', invert: false }
+    const level = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false }
+    const json = smallTokenizer({ pre_tokenizer: { type: 'Sequence', pretokenizers: [split, level] } })
+    expect(Tokenizer.of({ json }, 'small').decode(Tokenizer.of({ json }, 'small').encode('the 12345 and\n'))).to.equal('the 12345 and\n')
+  })
+})
