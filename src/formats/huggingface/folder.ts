@@ -11,9 +11,10 @@ import { gpt2 } from './gpt2.js'
 import { pixelsOf, type FolderPixels } from './preprocessor.js'
 import { resnet } from './resnet.js'
 import { parseShardedIndex } from './sharded-index.js'
+import { vit } from './vit.js'
 
 /** The architectures that are read and written. */
-export const ARCHITECTURES: readonly Architecture[] = [gpt2, resnet]
+export const ARCHITECTURES: readonly Architecture[] = [gpt2, resnet, vit]
 
 export const CONFIG = 'config.json'
 const WEIGHTS = 'model.safetensors'

@@ -49,18 +49,40 @@ const FIRST = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitial
  */
 export function vit({ input, classes }: ZooShape, { patch, ...given }: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
   const { layers, heads, width, dropout: rate } = transformerSize(given, '', SIZES[name])
-  const side = patchFor(name, input, patch)
+  const form = { layers, heads, width, inner: 4 * width, patch: patchFor(name, input, patch), tanh: false, epsilon: EPSILON, dropout: rate }
+  return vitOfForm(name, { input, classes }, form)
+}
+
+/** All that vision transformers of this architecture differ in. */
+export interface VitForm {
+  readonly layers: number
+  readonly heads: number
+  readonly width: number
+  /** Features between the two linear layers of a feed-forward network. */
+  readonly inner: number
+  /** Pixels a side of the patches. */
+  readonly patch: number
+  /** Whether GELU is computed by its approximation with tanh. */
+  readonly tanh: boolean
+  /** Of all norms. */
+  readonly epsilon: number
+  readonly dropout: number
+}
+
+/** A vision transformer of any form of this architecture. */
+export function vitOfForm(name: string, { input, classes }: ZooShape, form: VitForm): Model {
+  const { layers, width, patch, epsilon, dropout: rate } = form
   return defineModel({
     name,
     input,
     layers: [
-      conv2d(width, side, { stride: side, name: 'patch_embed.proj', ...FIRST }),
+      conv2d(width, patch, { stride: patch, name: 'patch_embed.proj', ...FIRST }),
       imagePositions({ name: 'patches' }),
       classToken({ name: 'with_class', parameter: 'cls_token', initialiser: { kind: 'normal', std: 1e-6 } }),
       positions({ name: 'with_positions', parameter: 'pos_embed', initialiser: FIRST.initialiser }),
       dropout(rate, { name: 'pos_drop' }),
-      ...Array.from({ length: layers }, (_, i) => block(`blocks.${i}`, heads, width, rate)).flat(),
-      layerNorm({ name: 'norm', epsilon: EPSILON }),
+      ...Array.from({ length: layers }, (_, i) => block(`blocks.${i}`, form)).flat(),
+      layerNorm({ name: 'norm', epsilon }),
       takePosition(0, { name: 'class' }),
       linear(classes, { name: 'head', ...FIRST })
     ]
@@ -68,14 +90,14 @@ export function vit({ input, classes }: ZooShape, { patch, ...given }: VitOption
 }
 
 /** x + attention(norm1(x)), then y + mlp(norm2(y)). */
-function block(name: string, heads: number, width: number, rate: number): readonly Layer[] {
+function block(name: string, { heads, width, inner, tanh, epsilon, dropout: rate }: VitForm): readonly Layer[] {
   return [
     residual({
       name: `${name}.attention`,
       bodyName: name,
       relu: false,
       body: [
-        layerNorm({ name: 'norm1', epsilon: EPSILON }),
+        layerNorm({ name: 'norm1', epsilon }),
         linear(3 * width, { name: 'attn.qkv', ...FIRST }),
         selfAttention(heads, { name: 'attn' }),
         linear(width, { name: 'attn.proj', ...FIRST }),
@@ -87,9 +109,9 @@ function block(name: string, heads: number, width: number, rate: number): readon
       bodyName: name,
       relu: false,
       body: [
-        layerNorm({ name: 'norm2', epsilon: EPSILON }),
-        linear(4 * width, { name: 'mlp.fc1', ...FIRST }),
-        gelu({ name: 'mlp.act' }),
+        layerNorm({ name: 'norm2', epsilon }),
+        linear(inner, { name: 'mlp.fc1', ...FIRST }),
+        gelu({ name: 'mlp.act', ...(tanh && { approximate: 'tanh' }) }),
         dropout(rate, { name: 'mlp.drop1' }),
         linear(width, { name: 'mlp.fc2', ...FIRST }),
         dropout(rate, { name: 'mlp.drop2' })

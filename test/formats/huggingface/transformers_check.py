@@ -22,6 +22,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     ResNetConfig,
     ResNetForImageClassification,
+    ViTConfig,
+    ViTForImageClassification,
 )
 
 transformers.logging.set_verbosity_error()
@@ -74,8 +76,10 @@ def make(folder):
         return tokens
 
     def resnet(name, **config):
-        model = randomised(ResNetForImageClassification(ResNetConfig(**config)))
-        model.save_pretrained(f"{folder}/{name}")
+        images(name, ResNetForImageClassification(ResNetConfig(**config)))
+
+    def images(name, model):
+        randomised(model).save_pretrained(f"{folder}/{name}")
         with open(f"{folder}/{name}/preprocessor_config.json", "w") as file:
             json.dump({"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": SIDE}, "crop_pct": 0.875, **PIXELS}, file)
         pixels = torch.rand(3, 3, SIDE, SIDE)
@@ -94,6 +98,9 @@ def make(folder):
     resnet("resnet-basic", embedding_size=8, hidden_sizes=[8, 16], depths=[2, 1], layer_type="basic", id2label=names, label2id=labels)
     first = {"downsample_in_bottleneck": True, "downsample_in_first_stage": True}
     resnet("resnet-first", embedding_size=8, hidden_sizes=[16, 32], depths=[1, 2], layer_type="bottleneck", num_labels=5, **first)
+    vit = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": SIDE, "patch_size": 16, "num_labels": 5}
+    images("vit", ViTForImageClassification(ViTConfig(**vit, intermediate_size=56)))
+    images("vit-tanh", ViTForImageClassification(ViTConfig(**vit, intermediate_size=96, hidden_act="gelu_new", layer_norm_eps=1e-3)))
     texts = [TEXT, "a\n\n b", " \t don't <|endoftext|> 世界", "123  456"]
     with open(f"{folder}/tokens.json", "w") as file:
         json.dump([{"text": text, "ids": fast(text, add_special_tokens=False)["input_ids"]} for text in texts], file)

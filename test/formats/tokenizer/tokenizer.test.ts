@@ -18,12 +18,9 @@ describe('A tokenizer', () => {
   })
 
   it('gives a long text the tokens that it has as a whole', () => {
-    const text = ' the band and the other\n\n 12 end.'.repeat(5000)
-    const one = ' the band and the other\n\n 12 end.'.repeat(50)
-    const [long, short] = [tokenizer().encode(text), tokenizer().encode(one)]
-    expect(long).to.have.length(short.length * 100)
-    expect(long.slice(-short.length)).to.deep.equal(short)
-    expect(tokenizer().decode(long)).to.equal(text)
+    // Longer than what is encoded at a time; each word is one token, unless it is cut.
+    const tokens = tokenizer().encode(' the'.repeat(20_000))
+    expect([tokens.length, [...new Set(tokens)]]).to.deep.equal([20_000, [SMALL_VOCABULARY['Ġthe']]])
   })
 
   it('is read from vocab.json and merges.txt, too', async () => {

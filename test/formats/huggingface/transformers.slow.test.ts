@@ -49,7 +49,9 @@ describe('A folder of transformers', function () {
     'gpt2-padded',
     'resnet-bottleneck',
     'resnet-basic',
-    'resnet-first'
+    'resnet-first',
+    'vit',
+    'vit-tanh'
   ])
     it(`${name} gives the outputs that it gives there, and again after it was written back`, async () => {
       const model = await loadModel(join(folder.path, name))
