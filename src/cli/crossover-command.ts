@@ -54,7 +54,10 @@ interface CrossoverRun {
 /** `arbalest crossover`: runs the jobs and reports their events. Fails if one of them fails. */
 async function runCrossover({ configs, values, json, output }: CrossoverRun): Promise<ExitCode> {
   const jobs: TrainOptions[] = []
-  for (const file of configs) jobs.push(jobFlags.over({ model: 'lenet', ...(await loadConfig(file)) }, values) as unknown as TrainOptions)
+  for (const file of configs) {
+    const config = await loadConfig(file)
+    jobs.push(jobFlags.over(config.initial === undefined ? { model: 'lenet', ...config } : config, values))
+  }
   const options = flags.over({}, values) as CrossoverOptions
   const all = crossover(jobs, options)
   using signals = new StopOnSignal(() => all.stop())

@@ -7,13 +7,10 @@ import { familyOf, modelNamed } from '../model/zoo/index.js'
 import { checkFolderModel, checkNewFolder, saveFolder } from './huggingface/save-folder.js'
 import type { SavedModel } from './saved-model.js'
 import { DESCRIPTION, describe } from './description.js'
-import type { SampleEncoding } from './encoding.js'
-import type { Normalisation } from '../model/normalisation.js'
 import { checkOnnx, exportOnnx } from './onnx/export.js'
 import { toPyTorchName } from './import-weights.js'
 import { checkReplaceable, replaceFile, writeAll } from './write-file.js'
 import { writeSafetensors } from './safetensors.js'
-import type { FloatTensors } from './tensor.js'
 
 /** The file formats of saved models. */
 export type ModelFormat = 'safetensors' | 'onnx' | 'huggingface'

@@ -96,8 +96,8 @@ export function checkInitial(
       faults.refuse('model', undefined, 'give a Model, or the name of one in the zoo; or a Hugging Face folder as initial')
     return
   }
-  for (const [option, value] of Object.entries(others))
-    if (value !== undefined) faults.refuse(option, value, 'leave it out: initial has a model and its weights')
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) faults.refuse(name, value, 'leave it out: initial has a model and its weights')
 }
 
 /** Only some models of the zoo have a size. */

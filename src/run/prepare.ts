@@ -82,11 +82,11 @@ export interface PreparedRun {
 export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   checkSpill(engine, given)
-  const folder = given.initial === undefined ? undefined : readFolder(given.initial)
-  if (folder) await checkFolderWeights(folder, folder.model.modelFor({}))
-  const dataset = await openDataset(given, folder)
+  const initial = given.initial === undefined ? undefined : readFolder(given.initial)
+  if (initial) await checkFolderWeights(initial, initial.model.modelFor({}))
+  const dataset = await openDataset(given, initial)
   checkCost(given, dataset, engine)
-  const model = await openModel(given, dataset, folder)
+  const model = await openModel(given, dataset, initial)
   const lowering = loweringBackend(engine, given.backend, given.threads)
   const compiling = compilePrograms(model, dataset, given, lowering)
   const check = () => {

@@ -28,5 +28,5 @@ export function classesOf({ id2label: labels, num_labels: count }: PlainObject):
   const names = all.map((_, i) => (labels as Readonly<Record<string, unknown>>)[i])
   const are = names.every((name): name is string => typeof name === 'string')
   const made = are && names.every((name, i) => name === `LABEL_${i}`)
-  return { count: Math.max(1, all.length), ...(are && !made && all.length > 0 && { names: names as readonly string[] }) }
+  return { count: Math.max(1, all.length), ...(are && !made && all.length > 0 && { names }) }
 }

@@ -35,12 +35,12 @@ export function pixelsOf(preprocessor: PlainObject, file: string): FolderPixels 
   const { do_normalize, image_mean, image_std, size, crop_size, do_center_crop, crop_pct } = checked(schema, preprocessor, file)
   const scaled = sideOf(size)
   const cropped = do_center_crop ? sideOf(crop_size) : undefined
-  const side = cropped ?? scaled
+  const length = cropped ?? scaled
   const resize = cropped === undefined ? (crop_pct ? scaled && Math.round(scaled / crop_pct) : scaled) : scaled
   return {
     normalisation: { mean: do_normalize ? (image_mean ?? []) : [], std: do_normalize ? (image_std ?? []) : [] },
-    ...(side !== undefined && { size: side }),
-    ...(side !== undefined && resize !== undefined && { resize: Math.max(side, resize) })
+    ...(length !== undefined && { size: length }),
+    ...(length !== undefined && resize !== undefined && { resize: Math.max(length, resize) })
   }
 }
 

@@ -1,3 +1,4 @@
+import type * as TokenizersLibrary from '@huggingface/tokenizers'
 import type { Tokenizer as Library } from '@huggingface/tokenizers'
 import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.js'
@@ -32,7 +33,7 @@ export class Tokenizer {
   static of(files: TokenizerFiles, file: string): Tokenizer {
     const checked = checkTokenizer(files, file)
     // Programs without a tokenizer do not load it.
-    const { Tokenizer: Made } = require('@huggingface/tokenizers') as typeof import('@huggingface/tokenizers')
+    const { Tokenizer: Made } = require('@huggingface/tokenizers') as typeof TokenizersLibrary
     try {
       return new Tokenizer(files, checked, new Made(checked.json, checked.config), file)
     } catch (cause) {

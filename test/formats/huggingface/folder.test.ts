@@ -164,8 +164,8 @@ describe('A Hugging Face folder', function () {
     it('with an index that leads out of the folder', async () => {
       await copyFile(join(path, 'model.safetensors'), join(folder.path, 'secret.safetensors'))
       await rm(join(path, 'model.safetensors'))
-      for (const shard of ['../secret.safetensors', join(folder.path, 'secret.safetensors'), 'a\\..\\secret.safetensors', '..']) {
-        await index({ 'transformer.wte.weight': shard })
+      for (const elsewhere of ['../secret.safetensors', join(folder.path, 'secret.safetensors'), 'a\\..\\secret.safetensors', '..']) {
+        await index({ 'transformer.wte.weight': elsewhere })
         await refused('DATA_CORRUPT', () => train({ initial: path, data: 'tinyshakespeare' }), 'weight_map', 'in the same folder')
       }
     })

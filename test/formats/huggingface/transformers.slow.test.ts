@@ -79,7 +79,7 @@ describe('A folder of transformers', function () {
       seed: 1
     })
     await job.finished
-    const before = await (await loadModel(join(folder.path, 'gpt2'), { context: 16 })).weights()
+    const before = (await loadModel(join(folder.path, 'gpt2'), { context: 16 })).weights()
     expect((await job.model.weights())['tokens.weight']!.data).to.not.deep.equal(before['tokens.weight']!.data)
     const back = join(folder.path, 'tuned')
     await job.model.save(`${back}/`)
