@@ -79,8 +79,8 @@ function usualModel(name: string): Model {
 }
 
 function formatOf(path: string): ModelFormat {
-  if (typeof path === 'string' && path.endsWith('/')) return 'huggingface'
   const ending = typeof path === 'string' ? extname(path).slice(1) : ''
   if (ending === 'onnx' || ending === 'safetensors') return ending
-  throw invalidOption('path', path, 'end it in .onnx, .safetensors or / (a folder for transformers), or give the format')
+  if (typeof path === 'string' && path.endsWith('/')) return 'huggingface'
+  throw invalidOption('path', path, 'end it in .onnx or .safetensors, or in / for a folder of transformers, or give the format')
 }
