@@ -76,7 +76,11 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     ]
   },
   'docs/memory.md': {
-    prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400))
+    prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
+    smaller: [
+      [/--data digits/g, few.flags.map((flag) => `'${flag}'`).join(' ')],
+      [/--steps 20/g, '--steps 2']
+    ]
   },
   'docs/models.md': {
     prepare: async (folder) => {

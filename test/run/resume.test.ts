@@ -51,7 +51,7 @@ const CASES: Record<string, Partial<TrainOptions>> = {
       schedule: [
         { round: 0, learners: 1 },
         { round: 9, learners: 4 },
-        { round: 20, learners: 3 }
+        { round: 27, learners: 3 }
       ]
     }
   },
@@ -61,7 +61,7 @@ const CASES: Record<string, Partial<TrainOptions>> = {
       schedule: [
         { round: 0, learners: 2 },
         { round: 11, learners: 3 },
-        { round: 20, learners: 1 }
+        { round: 27, learners: 1 }
       ]
     }
   }
@@ -100,7 +100,7 @@ describe('A run that goes on from a checkpoint', function () {
     it(`ends with the weights of an undisturbed one, from every checkpoint: ${name}`, async () => {
       const undisturbed = await run(options(more))
       const dir = join(folder.path, 'whole')
-      const kept = await run(options({ ...more, checkpoint: { dir, period: 7, keep: 100 } }))
+      const kept = await run(options({ ...more, checkpoint: { dir, period: 12, keep: 100 } }))
       expect(kept.finished.weightsSha256, 'taking checkpoints changes nothing').to.equal(undisturbed.finished.weightsSha256)
       const checkpoints = (await readdir(dir)).sort()
       // One is left out where the one before is still being written.
@@ -108,7 +108,7 @@ describe('A run that goes on from a checkpoint', function () {
       for (const [i, checkpoint] of checkpoints.entries()) {
         const part = join(folder.path, `part ${i}`)
         await cp(join(dir, checkpoint), join(part, checkpoint), { recursive: true })
-        const resumed = await run(options({ ...more, checkpoint: { dir: part, period: 7 } }))
+        const resumed = await run(options({ ...more, checkpoint: { dir: part, period: 12 } }))
         expect(resumed.events.map(({ event }) => event)).to.include('resumed')
         expect(resumed.finished.weightsSha256, checkpoint).to.equal(undisturbed.finished.weightsSha256)
         expect(resumed.finished.iterations).to.equal(36)
