@@ -12,8 +12,14 @@
 namespace arbalest {
 namespace {
 
-// The number of each set has the bits of the sets that it extends.
-bool onednn_has(dnnl_cpu_isa_t isa) { return (static_cast<int>(dnnl::get_effective_cpu_isa()) & isa) == isa; }
+// The number of each set has the bits of the sets that it extends. On another architecture the same bits mean other sets.
+bool onednn_has([[maybe_unused]] dnnl_cpu_isa_t isa) {
+#if defined(__x86_64__)
+  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & isa) == isa;
+#else
+  return false;
+#endif
+}
 
 }  // namespace
 
