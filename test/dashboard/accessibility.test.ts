@@ -1,0 +1,99 @@
+import { expect } from 'chai'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'puppeteer-core'
+import { train } from '../../src/run/train.js'
+import type { Job } from '../../src/run/job.js'
+import { FewDigits } from '../cli/support/few-digits.js'
+import { awaitText, openBrowser, openPage, textOf } from './support/browser.js'
+
+/** The rules of WCAG that a program can check, and those of good practice. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+describe('the dashboard for everyone', function () {
+  this.timeout(120_000)
+  let browser: Browser
+  let digits: FewDigits
+  let job: Job
+  let url: string
+  before(async function () {
+    browser = await openBrowser(this)
+    digits = await FewDigits.make()
+    const { directory: dataDir } = digits
+    // Long enough for a page to be looked at, and all parts of it have something to show.
+    job = train({ model: 'mlp', data: 'mnist', dataDir, learners: 2, devices: 2, until: { epochs: 100_000 }, dashboard: true })
+    url = (await job.dashboard)!
+  })
+  after(async () => {
+    job?.stop()
+    await job?.finished
+    await browser?.close()
+    await digits?.[Symbol.asyncDispose]()
+  })
+
+  for (const scheme of ['light', 'dark'] as const)
+    for (const width of [1280, 390])
+      it(`breaks no rule of axe in ${scheme} colours, ${width} pixels wide`, async () => {
+        const { page } = await openPage(browser, url)
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+        await page.setViewport({ width, height: 900 })
+        await awaitText(page, '#progressed', /iteration [1-9]/)
+        await page.evaluate(`for (const each of document.querySelectorAll('details')) each.open = true`)
+        await awaitText(page, '#lanes-table', /training/)
+        expect(await violations(page)).to.deep.equal([])
+        await page.close()
+      })
+
+  it('is walked through with the keyboard alone, with a mark on what has the focus', async () => {
+    const { page } = await openPage(browser, url)
+    await awaitText(page, '#progressed', /iteration [1-9]/)
+    const reached: string[] = []
+    const unmarked: string[] = []
+    for (;;) {
+      await page.keyboard.press('Tab')
+      const { name, marked } = (await page.evaluate(FOCUS)) as { name: string; marked: boolean }
+      if (name === '') break
+      reached.push(name)
+      if (!marked) unmarked.push(name)
+    }
+    expect(reached[0]).to.equal('Skip to the curves')
+    expect(reached).to.include('iteration').and.include('Learners as a table')
+    expect(reached.filter((name) => /as a table/i.test(name)).length).to.be.above(3)
+    expect(unmarked).to.deep.equal([])
+
+    // What is reached can be used.
+    await page.focus('#lanes-table-toggle')
+    await page.keyboard.press('Enter')
+    expect(await page.$eval('#lanes-table', (table) => (table as unknown as { checkVisibility(): boolean }).checkVisibility())).to.equal(
+      true
+    )
+    await page.focus('input[name=along]')
+    await page.keyboard.press('ArrowDown')
+    expect(await page.$eval('input[name=along]:checked', (input) => (input as unknown as { value: string }).value)).to.equal('seconds')
+    expect(await textOf(page, '#connection')).to.match(/live/)
+    await page.close()
+  })
+})
+
+/** What has the focus, and whether it is seen to have it: by its outline, or its label's. Each element once. */
+const FOCUS = `(() => {
+  const at = document.activeElement
+  const seen = (window.seen ??= new Set())
+  if (!at || at === document.body || seen.has(at)) return { name: '', marked: true }
+  seen.add(at)
+  const name = at.value && at.tagName === 'INPUT' ? at.value : (at.getAttribute('aria-label') ?? at.textContent.trim())
+  const marked = [at, at.closest('label')].some((each) => each && getComputedStyle(each).outlineStyle !== 'none')
+  return { name, marked }
+})()`
+
+/** Each with its rule and the first element that breaks it. The page's policy allows no script of others: axe goes in by the debugger. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+    readonly violations: readonly {
+      readonly id: string
+      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+    }[]
+  }
+  return found.violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
+}
