@@ -2,6 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { saveModel } from '../../src/index.js'
+import { gptOfForm } from '../../src/model/zoo/gpt.js'
+import { resnetOfForm } from '../../src/model/zoo/imagenet-resnet.js'
+import { savedOf } from '../formats/support/saved-of.js'
+import { SMALL_SIZE, smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { FewDigits } from '../cli/support/few-digits.js'
 
 /** What a page's blocks find where they run, and what is made smaller in them, so that each takes seconds. */
@@ -31,6 +36,7 @@ await job.model.save('${file}')
 const PORT = String(await freePort())
 const TABLE_PORT = String(await freePort())
 const TEXT_PORT = String(await freePort())
+const WRITER_PORT = String(await freePort())
 
 export const settings: Readonly<Record<string, PageSettings>> = {
   'README.md': {
@@ -118,7 +124,41 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     ],
     prints: /(?=.*predicted opinion,probability)(?=.*"name":"good")/s
   },
+  'docs/huggingface.md': {
+    prepare: async (folder) => {
+      writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400))
+      await saveFolders(folder)
+      for (const name of ['daisy', 'tulip']) {
+        mkdirSync(join(folder, 'photos', name), { recursive: true })
+        for (let n = 1; n <= 20; n++) await drawImage(join(folder, 'photos', name, `${n}.jpg`))
+      }
+      await drawImage(join(folder, 'one.jpg'))
+    },
+    smaller: [
+      [/8080/g, WRITER_PORT],
+      [/ --epochs \d/, ''],
+      [/--context 128/, '--context 16']
+    ],
+    // What is asked of the server comes behind what was written on the command line.
+    prints: /ROMEO:.*(?:daisy|tulip) \d.*28 tensors/s
+  },
   'docs/write-a-learner.md': { allDigits: true, prints: /^test accuracy 0\.[5-9]/m }
+}
+
+/** Folders as transformers would have saved them, of a small GPT-2 and a small ResNet. */
+async function saveFolders(folder: string): Promise<void> {
+  const vocabulary = SMALL_SIZE
+  const form = { activation: 'geluTanh', epsilon: 1e-5, tied: true, dropout: 0.1 } as const
+  const gpt = gptOfForm({ ...form, tokens: vocabulary, context: 64, layers: 2, heads: 2, width: 16, inner: 64 })
+  const encoding = { kind: 'language', tokenizer: { json: smallTokenizer() }, vocabulary, length: 64 } as const
+  await saveModel(join(folder, 'gpt2/'), savedOf(gpt, { encoding }))
+  const stages = [{ channels: 8, blocks: 1 }]
+  const resnet = { block: 'basic', stem: 'large', stemChannels: 4, stages, strideInFirst: false, halvesFirstStage: false } as const
+  const normalisation = { mean: [0.5, 0.5, 0.5], std: [0.2, 0.2, 0.2] }
+  await saveModel(
+    join(folder, 'resnet-50/'),
+    savedOf(resnetOfForm('resnet', { input: [3, 32, 32], classes: 5 }, resnet), { normalisation })
+  )
 }
 
 /** An image that is no digit: it is read and classified, whatever it is taken for. */

@@ -6,16 +6,13 @@ import { readFolder } from '../../../src/formats/huggingface/folder.js'
 import { readModel } from '../../../src/formats/read-model.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import { saveModel } from '../../../src/formats/save.js'
-import type { SavedModel } from '../../../src/formats/saved-model.js'
-import { predictionGraph } from '../../../src/model/graph-builder.js'
-import { elements, parametersOf } from '../../../src/model/graph.js'
-import type { Model } from '../../../src/model/model.js'
 import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
 import { train } from '../../../src/index.js'
 import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
+import { savedOf } from '../support/saved-of.js'
 import { SMALL_SIZE, smallTokenizer } from '../support/small-tokenizer.js'
 
 const FORM = { context: 8, layers: 2, heads: 2, width: 8, inner: 20, activation: 'gelu', epsilon: 1e-3, tied: false, dropout: 0.1 } as const
@@ -37,16 +34,6 @@ const RESNET = resnetOfForm(
     halvesFirstStage: true
   }
 )
-
-/** Every element another number. */
-function savedOf(model: Model, more: Partial<SavedModel> = {}): SavedModel {
-  const graph = predictionGraph(model)
-  let next = 0
-  const tensor = (shape: readonly number[]) => ({ shape, data: Float32Array.from({ length: elements(shape) }, () => ++next / 1024) })
-  const named = (values: typeof graph.values) => Object.fromEntries(values.map(({ name, shape }) => [name, tensor(shape)]))
-  const statistics = graph.values.filter(({ role, name }) => role === 'statistic' && !name.endsWith('.count'))
-  return { model, weights: named(parametersOf(graph)), statistics: named(statistics), normalisation: { mean: [], std: [] }, ...more }
-}
 
 const LANGUAGE = { kind: 'language', tokenizer: { json: smallTokenizer() }, vocabulary: SMALL_SIZE + 3, length: 8 } as const
 
