@@ -25,14 +25,20 @@ export interface Launch {
 export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
   const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
   const line = [launcher.path, ...(launch.shrinks ? ['--with-ft', 'ulfm'] : [])]
-  if (!launch.programs) return [...line, ...forms[launcher.kind](launch), ...launch.program, ...racksTold(launch)]
+  if (!launch.programs) return [...line, ...forms[launcher.kind](launch), ...programInRacks(launch)]
   const each = launch.programs.map(({ processes, program }) => [...openMpiProcesses({ ...launch, processes }), ...program])
   return [...line, ...openMpiPlacing(launch), ...each.flatMap((words, i) => (i === 0 ? words : [':', ...words]))]
 }
 
-function racksTold({ hosts, tellsRacks = false }: Launch): readonly string[] {
-  const racks = tellsRacks ? racksOf(hosts) : undefined
-  return racks === undefined ? [] : ['--racks', racks]
+/** The program, told its racks. A start whose hosts are all in one rack, as one may be after a loss, cannot sum by rack: it is the sharded one there. */
+function programInRacks({ hosts, program, tellsRacks = false }: Launch): readonly string[] {
+  if (!tellsRacks) return program
+  const racks = racksOf(hosts)
+  if (racks?.includes(';')) return [...program, '--racks', racks]
+  const bySpace = (word: string, i: number): boolean => word === '--exchange' && program[i + 1] === 'racks'
+  return program.filter(
+    (word, i) => word !== '--exchange=racks' && !bySpace(word, i) && !(word === 'racks' && program[i - 1] === '--exchange')
+  )
 }
 
 /** Whether processes of this launcher can go on when one is lost: Open MPI has ULFM from version 5 on. */

@@ -44,6 +44,18 @@ describe("A launcher's command line", () => {
     expect(inRacks([second!, first!]).slice(-2)).to.deep.equal(['--racks', '0;1,2'])
   })
 
+  it('leaves out racks where the hosts of this start are all in one, and sums by rack with them', () => {
+    const [one] = LAUNCH.hosts.map((host) => ({ ...host, rack: 'rack0' }))
+    for (const words of [['--exchange', 'racks'], ['--exchange=racks']]) {
+      const program = ['node', 'arbalest.js', 'train', ...words, '--learners', '2']
+      const line = launcherLine(
+        { path: 'mpirun', kind: 'Open MPI', version: '5.0.11' },
+        { ...LAUNCH, program, hosts: [one!], tellsRacks: true }
+      )
+      expect(line.slice(line.indexOf('node'))).to.deep.equal(['node', 'arbalest.js', 'train', '--learners', '2'])
+    }
+  })
+
   it('of Open MPI allows root where the user is root', () => {
     const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '4.1.4' }, { ...LAUNCH, isRoot: true })
     expect(line).to.include('--allow-run-as-root')
