@@ -1,5 +1,5 @@
 // A link whose sender forges envelopes (sealed_link.h), for tests: before each true one it sends some that are like it but for the nonce,
-// the length or the key, in turn, until it has sent so many.
+// the length or the key, in turn, until it has sent so many. A flood has nothing wrong but that nobody expects it.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,8 @@ namespace arbalest {
 class ForgingLink final : public Link {
  public:
   // To the last host, which is a hub.
-  ForgingLink(std::unique_ptr<Link> link, int count) : count_(count), at_once_(1 + count / 100), link_(std::move(link)) {}
+  ForgingLink(std::unique_ptr<Link> link, int count, bool floods)
+      : count_(count), at_once_(1 + count / 100), floods_(floods), link_(std::move(link)) {}
 
   int rank() const override { return link_->rank(); }
   int size() const override { return link_->size(); }
@@ -35,7 +36,13 @@ class ForgingLink final : public Link {
   const Envelope& forged(std::span<const std::byte> bytes) {
     Envelope& envelope = forged_.emplace_back();
     std::memcpy(&envelope, bytes.data(), sizeof envelope);
-    switch (sent_++ % 3) {
+    ++sent_;
+    if (floods_) {
+      envelope.length = 0;
+      envelope.tag = kMostTag;
+      return envelope;
+    }
+    switch ((sent_ - 1) % 3) {
       case 0: envelope.nonce ^= 1; break;
       case 1: envelope.length += kTooLong; break;
       default: envelope.tag += kMostTag + 1;
@@ -47,6 +54,7 @@ class ForgingLink final : public Link {
   static constexpr uint64_t kTooLong = 1 << 20;
 
   const int count_, at_once_;
+  const bool floods_;
   int sent_ = 0;
   std::deque<Envelope> forged_;  // kept: they may be under way
   std::unique_ptr<Link> link_;

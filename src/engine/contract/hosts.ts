@@ -5,6 +5,8 @@ export type HostsSpec = HostsLink & {
   readonly sealed?: boolean
   /** For tests: sends so many wrong envelopes to the last host, before its own. */
   readonly forges?: number
+  /** For tests: these are right, and nobody expects them. */
+  readonly floods?: boolean
 }
 
 /**

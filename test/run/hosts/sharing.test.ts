@@ -34,6 +34,25 @@ describe('Jobs that share a hub', () => {
       expect(served.find(({ job }) => job === 1)!.refused).to.deep.equal(NOTHING)
     })
 
+  it('go on when another one sends more than 4,096 messages that nobody expects, and ends with that', async () => {
+    const { jobs, hub, served } = sharing([{ ...FIRST, until: { steps: 100_000 } }, SECOND], { forges: 5000, floods: true })
+    for (const job of jobs[0]!) await refused('HOST_LOST', () => job.finished)
+    expect((await ends(jobs[1]!))[0]!.weightsSha256).to.equal(alone[1])
+    await hub
+    const { failed } = served.find(({ job }) => job === 0)!
+    expect(failed!.code).to.equal('HOST_LOST')
+    expect(failed!.message).to.include('4096 messages')
+    expect(served.find(({ job }) => job === 1)).to.deep.equal({ event: 'served', job: 1, refused: NOTHING })
+  })
+
+  it('keep as many messages as that, which may be expected later', async () => {
+    const { jobs, hub, served } = sharing([FIRST, SECOND], { forges: 4096, floods: true })
+    const found = await Promise.all(jobs.map(ends))
+    expect(found.map(([first]) => first!.weightsSha256)).to.deep.equal(alone)
+    await hub
+    for (const job of [0, 1]) expect(served.find((each) => each.job === job)).to.deep.equal({ event: 'served', job, refused: NOTHING })
+  })
+
   it('go on when another one loses a host', async () => {
     const engine = new URL('../../fakes/leaving-host.js', import.meta.url)
     const { jobs, hub, served } = sharing([{ ...FIRST, until: { steps: 100_000 } }, SECOND], { engine })

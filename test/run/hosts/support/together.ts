@@ -48,10 +48,10 @@ export function withHubs(
   return { jobs: trainers(options, all.slice(0, size), last), hubs: serving }
 }
 
-/** Jobs of two hosts each, which share a hub. `forges`: the last host of the first job sends so many wrong messages to the hub. */
+/** Jobs of two hosts each, which share a hub. `forges`: the last host of the first job sends so many wrong messages to the hub, or, if it `floods`, so many that nobody expects. */
 export function sharing(
   jobs: readonly TrainOptions[],
-  { forges = 0, engine }: { readonly forges?: number; readonly engine?: URL } = {}
+  { forges = 0, floods = false, engine }: { readonly forges?: number; readonly floods?: boolean; readonly engine?: URL } = {}
 ): { readonly jobs: readonly (readonly Job[])[]; readonly hub: Promise<void>; readonly served: readonly ServedEvent[] } {
   const all = jobs.map(() => specs(3, false).map((spec): HostsSpec => ({ ...spec, sealed: true })))
   const served: ServedEvent[] = []
@@ -61,7 +61,7 @@ export function sharing(
   const trained = jobs.map((options, job) => {
     const [first, last] = all[job]!
     const isFirst = job === 0
-    return trainers(options, [first!, { ...last!, ...(isFirst && { forges }) }], isFirst && engine ? { engine } : {})
+    return trainers(options, [first!, { ...last!, ...(isFirst && { forges, floods }) }], isFirst && engine ? { engine } : {})
   })
   return { jobs: trained, hub, served }
 }
