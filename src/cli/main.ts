@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
-import { isHubProcess } from '../hosts/launcher.js'
-import { isFirstProcess, jobOfProcess } from '../hosts/tenants.js'
+import type * as Launcher from '../hosts/launcher.js'
+import type * as Tenants from '../hosts/tenants.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
@@ -12,6 +12,8 @@ import { OutputLoss } from './output-loss.js'
 
 /** Loads modules one after the other. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
 const load = createRequire(import.meta.url)
+const { isHubProcess } = load('../hosts/launcher.js') as typeof Launcher
+const { isFirstProcess, jobOfProcess } = load('../hosts/tenants.js') as typeof Tenants
 
 interface CommandEntry {
   readonly name: string

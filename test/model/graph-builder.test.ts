@@ -163,7 +163,7 @@ describe('a model that cannot be', () => {
       'a kind that does not exist',
       [{ kind: 'attention' } as unknown as Layer],
       'INVALID_MODEL',
-      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, composed, concat, conv2d, dropout, embedding'
+      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, classToken, composed, concat, conv2d, dropout, embedding'
     ],
     ['a named layer of such a kind', [flatten(), kind('softmax', 'last')], 'INVALID_MODEL', 'layers.1.kind: received "softmax"'],
     ['a kind that every object has', [kind('constructor')], 'INVALID_MODEL', 'layers.0.kind: received "constructor"'],
