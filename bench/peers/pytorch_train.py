@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--checkpoint", action="store_true", help="computes each residual block again in the backward pass")
     parser.add_argument("--saved-to", metavar="FOLDER", help="what backward needs lies in files there, not in memory")
-    parser.add_argument("--parts", type=int, default=1, help="takes the batch in so many parts, whose gradients are accumulated")
+    parser.add_argument("--parts", type=int, default=1, help="splits the batch into this many parts and accumulates their gradients")
     parser.add_argument("--foreach", action="store_true", help="the optimiser's fused lists of tensors")
     return parser.parse_args()
 
@@ -60,7 +60,7 @@ class SavedFile:
 
 
 def saving_to(folder):
-    """All that backward needs goes to files, but for parameters, which stay in memory anyway, and for what is small."""
+    """Saves the tensors that backward needs in files. Parameters and small tensors stay in memory."""
 
     def pack(tensor):
         stays = tensor.is_leaf or tensor.numel() * tensor.element_size() < LEAST_SAVED

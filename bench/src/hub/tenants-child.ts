@@ -1,5 +1,5 @@
 /**
- * tenants-child SECONDS MODELS, on each host: two hosts train each of these models, as `mlp,lenet`, for so many seconds, and the last host is the hub of them all. The
+ * tenants-child SECONDS MODELS, on each host: two hosts train each of these models, as `mlp,lenet`, for SECONDS seconds; the last host is the hub of all of them. The
  * first host of each job tells its iterations a second.
  */
 import { hub, train } from '../arbalest.js'

@@ -18,7 +18,7 @@ export async function tenants(options: BenchOptions): Promise<readonly HubResult
   const hosts = MODELS.length * HOSTS_OF_A_JOB + 1
   await using laboratory = await Laboratory.open(hosts, MBIT, undefined, TIMES * MBIT)
   const seconds = Math.max(options.seconds, 3)
-  /** Iterations a second of these jobs, on so many of the hosts and the last one. */
+  /** Iterations a second of each of these jobs. The last host is their hub. */
   const rates = async (models: readonly string[], first: number): Promise<readonly number[]> => {
     const on = [...Array.from({ length: HOSTS_OF_A_JOB * models.length }, (_, host) => first + host), hosts - 1]
     const command = node('../hub/tenants-child.js', [seconds, models.join(',')])

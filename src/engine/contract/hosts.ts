@@ -3,9 +3,9 @@ export type HostsSpec = HostsLink & {
   readonly deadline: number
   /** Every message is announced by an envelope with a nonce that these hosts alone know; others are refused, and counted (`refusedMessages`). */
   readonly sealed?: boolean
-  /** For tests: sends so many wrong envelopes to the last host, before its own. */
+  /** For tests: the number of forged envelopes that this host sends to the last host before its own messages. */
   readonly forges?: number
-  /** For tests: these are right, and nobody expects them. */
+  /** For tests: the forged envelopes are well-formed, and announce messages that no host expects. */
   readonly floods?: boolean
 }
 

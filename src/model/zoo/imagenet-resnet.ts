@@ -46,7 +46,7 @@ export function imagenetResnet(
   return resnetOfForm(`resnet${depth}`, { input, classes }, form, { zeroInitResidual })
 }
 
-/** All that ResNets of this architecture differ in. */
+/** The sizes that distinguish one ResNet of this architecture from another. */
 export interface ResnetForm {
   readonly block: ResnetBlock
   readonly stem: 'large' | 'small'
