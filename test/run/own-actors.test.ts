@@ -25,8 +25,11 @@ describe('an actor of the user’s own', () => {
   })
 
   it('answers by its own status', async () => {
-    const source = `import { Synchroniser } from '${new URL('../../src/actors/index.js', import.meta.url).href}'
-      export default class extends Synchroniser { status() { return { ...super.status(), position: -1 } } }`
+    const built = (room: string) => new URL(`../../src/${room}/index.js`, import.meta.url).href
+    // A deferred reply: whoever called it without a message would take the reply itself for the status.
+    const source = `import { Synchroniser } from '${built('actors')}'
+      import { DeferredReply } from '${built('runtime')}'
+      export default class extends Synchroniser { status() { return new DeferredReply(Promise.resolve({ ...super.status(), position: -1 })) } }`
     const job = await trainManyRounds({ synchroniserActor: new URL(`data:text/javascript,${encodeURIComponent(source)}`) })
     expect((await job.actors.synchroniser.ask.status()).position).to.equal(-1)
     job.stop()
