@@ -1,6 +1,6 @@
-"""Trains a model on random data and tells how many images a second it manages.
+"""Trains a model on random data and tells how many images, or tokens for gpt, a second it manages.
 
-Says {"ready": ..., "bytes": RESIDENT MEMORY OF TRAINING} on stdout when warm; then answers each line `run SECONDS` with {"work": IMAGES, "seconds": ...}; ends with its input.
+Says {"ready": ..., "bytes": RESIDENT MEMORY OF TRAINING} on stdout when warm; then answers each line `run SECONDS` with {"work": SAMPLES, "seconds": ...}; ends with its input.
 Between two commands it waits for its input and computes nothing.
 """
 
@@ -28,7 +28,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--sample", type=int, nargs=3, required=True, metavar=("C", "H", "W"))
+    parser.add_argument("--sample", type=int, nargs="+", required=True, help="C H W of images, or T of tokens")
     parser.add_argument("--count", type=int, required=True, help="samples in memory")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
@@ -37,7 +37,8 @@ def arguments():
     parser.add_argument("--checkpoint", action="store_true", help="computes each residual block again in the backward pass")
     parser.add_argument("--saved-to", metavar="FOLDER", help="what backward needs lies in files there, not in memory")
     parser.add_argument("--parts", type=int, default=1, help="splits the batch into this many parts and accumulates their gradients")
-    parser.add_argument("--foreach", action="store_true", help="the optimiser's fused lists of tensors")
+    parser.add_argument("--optimiser", choices=("foreach", "fused"), default="foreach", help="SGD over lists of tensors, or as one kernel")
+    parser.add_argument("--compile", choices=("default", "max-autotune"), help="by inductor, in this mode; eager if omitted")
     return parser.parse_args()
 
 
@@ -78,26 +79,57 @@ def resident(field):
         return 1024 * int(re.search(rf"^{field}:\s+(\d+) kB", status.read(), re.MULTILINE).group(1))
 
 
-def steps(options, samples, labels):
+class Images:
+    """Pixels (N, C, H, W) of 8 bits, of which a batch is normalised in float32; and their classes (N)."""
+
+    def __init__(self, options):
+        self.format = torch.channels_last if options.channels_last else torch.contiguous_format
+        self.samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8).contiguous(memory_format=self.format)
+        self.labels = torch.randint(0, options.classes, (options.count,))
+
+    def batch(self, chosen):
+        return self.samples[chosen].to(torch.float32, memory_format=self.format).sub_(127.5).mul_(1 / 73.9), self.labels[chosen]
+
+
+class Text:
+    """One text of tokens (N * T + 1), cut into windows of T; the target of a token is the next one."""
+
+    def __init__(self, options):
+        self.tokens = torch.randint(0, options.classes, (options.count * options.sample[0] + 1,), dtype=torch.int32)
+        self.window = torch.arange(options.sample[0])
+
+    def batch(self, chosen):
+        at = chosen[:, None] * self.window.numel() + self.window
+        return self.tokens[at].long(), self.tokens[at + 1].long().view(-1)
+
+
+def steps(options, data):
     """Endless training steps; each next() is one whole step over one batch."""
-    model = build(options.model, options.sample, options.classes)
+    model = build(options.model, options.sample, options.classes, dropout=0 if options.model == "gpt" else 0.5)
     if options.checkpoint:
         checkpointed(model)
-    format = torch.channels_last if options.channels_last else torch.contiguous_format
     if options.channels_last:
-        model = model.to(memory_format=format)
-    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, foreach=options.foreach)
+        model = model.to(memory_format=torch.channels_last)
+    optimiser = torch.optim.SGD(
+        model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, **{"fused": {"fused": True}, "foreach": {"foreach": True}}[options.optimiser]
+    )
     autocast = torch.autocast("cpu", torch.bfloat16) if options.precision == "bf16" else contextlib.nullcontext()
+
+    def loss_of(x, y):
+        return F.cross_entropy(model(x).reshape(y.numel(), -1), y)
+
+    if options.compile is not None:
+        loss_of = torch.compile(loss_of, mode=None if options.compile == "default" else options.compile, dynamic=False)
     while True:
         order = torch.randperm(options.count)
         for first in range(0, options.count - options.batch + 1, options.batch):
             chosen = order[first : first + options.batch]
             optimiser.zero_grad(set_to_none=True)
             for part in chosen.chunk(options.parts):
-                x = samples[part].to(torch.float32, memory_format=format).sub_(127.5).mul_(1 / 73.9)
+                x, y = data.batch(part)
                 with autocast, saving_to(options.saved_to) if options.saved_to else contextlib.nullcontext():
-                    loss = F.cross_entropy(model(x), labels[part]) * (len(part) / options.batch)
-                loss.backward()
+                    loss = loss_of(x, y)
+                (loss * (len(part) / options.batch) if options.parts > 1 else loss).backward()
             optimiser.step()
             yield
 
@@ -108,14 +140,12 @@ def main():
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
-    samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8)
-    if options.channels_last:
-        samples = samples.contiguous(memory_format=torch.channels_last)
-    labels = torch.randint(0, options.classes, (options.count,))
+    data = Text(options) if options.model == "gpt" else Images(options)
     before = resident("VmRSS")
     with open("/proc/self/clear_refs", "w") as most:
         most.write("5")
-    training = steps(options, samples, labels)
+    training = steps(options, data)
+    each = options.batch * (options.sample[0] if options.model == "gpt" else 1)
 
     def run(seconds):
         start, done = time.perf_counter(), 0
@@ -124,11 +154,13 @@ def main():
             done += 1
             elapsed = time.perf_counter() - start
             if elapsed >= seconds:
-                return {"work": done * options.batch, "seconds": elapsed}
+                return {"work": done * each, "seconds": elapsed}
 
     def say(answer):
         print(json.dumps(answer), flush=True)
 
+    # The first step compiles.
+    next(training)
     run(0.5)
     bytes = resident("VmHWM") - before
     say({"ready": True, "version": torch.__version__, "threads": torch.get_num_threads(), "bytes": bytes})

@@ -12,6 +12,10 @@ export interface BenchOptions {
   readonly budget?: number
   /** The folder of a resumable bench's results. */
   readonly out?: string
+  /** Peers to compare with, separated by commas, or `all`. */
+  readonly peers?: string
+  /** Only the ways of a peer of which the names have this text. */
+  readonly ways?: string
   /** Measures the times again, in a bench that takes them apart from its runs. */
   readonly pace?: boolean
 }

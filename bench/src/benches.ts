@@ -9,6 +9,7 @@ import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { hosts } from './hosts.js'
 import { hub } from './hub.js'
+import { roofline } from './roofline.js'
 import { staleness } from './staleness.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'
@@ -16,6 +17,7 @@ import { tta } from './tta.js'
 /** All benches by name. */
 export const benches: ReadonlyMap<string, Bench> = new Map([
   ['throughput', throughput],
+  ['roofline', roofline],
   ['averaging', averaging],
   ['actors', actors],
   ['asks', asks],

@@ -12,9 +12,9 @@ export interface Case {
   readonly precision: CasePrecision
 }
 
-/** The data of a model: `count` random samples (C, H, W) of 8 bits, in memory. */
+/** The data of a model: `count` random samples in memory, (C, H, W) of 8 bits, or (T) tokens of a text. */
 export interface Workload {
-  readonly sample: readonly [number, number, number]
+  readonly sample: readonly number[]
   readonly count: number
   readonly classes: number
 }
@@ -22,17 +22,28 @@ export interface Workload {
 const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
 const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
 const PHOTOGRAPHS: Workload = { sample: [3, 224, 224], count: 2_000, classes: 1000 }
+const TEXT: Workload = { sample: [128], count: 20_000, classes: 65 }
 /** The MLP has more samples: its epochs would be too short, and their ends would dominate the measurement. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
   mlp: { ...DIGITS, count: 240_000 },
   lenet: DIGITS,
   resnet20: COLOURS,
   resnet32: COLOURS,
+  resnet44: COLOURS,
+  resnet56: COLOURS,
   vgg16: COLOURS,
-  resnet50: PHOTOGRAPHS
+  resnet18: PHOTOGRAPHS,
+  resnet50: PHOTOGRAPHS,
+  gpt: TEXT
 }
 
 const USUAL = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] as CasePrecision[] }
+
+/** The units of work of a sample: an image, or the tokens of a window of text. */
+export function unitsOf(model: string): { readonly unit: 'images' | 'tokens'; readonly perSample: number } {
+  const { sample } = workloadOf(model)
+  return sample.length === 1 ? { unit: 'tokens', perSample: sample[0]! } : { unit: 'images', perSample: 1 }
+}
 
 export function workloadOf(model: string): Workload {
   if (!isModel(model)) throw unknownName('model', model, Object.keys(WORKLOADS))

@@ -20,12 +20,13 @@ export function trainingProgram(
   { backend = cpu, limit }: { readonly backend?: LoweringBackend; readonly limit?: MemoryLimit } = {}
 ): Program {
   const { sample, classes } = workloadOf(model)
+  const pixels = sample.length === 3 && { mean: [0.5], std: [0.29] }
   return compile(modelNamed(model, { input: sample, classes }), backend, {
     ...(limit && { limit }),
     batch,
     mode: 'train',
     precision,
-    load: { padding: 0, flip: false, mean: [0.5], std: [0.29], shuffled: true },
+    load: { padding: 0, flip: false, mean: [], std: [], ...pixels, shuffled: true },
     optimiser: { momentum: 0.9, weightDecay: 1e-4, nesterov: false }
   })
 }

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
-import { workloadOf, type CasePrecision } from './cases.js'
+import { unitsOf, workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
 const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', ...limits] = process.argv.slice(2)
 const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
+const { perSample } = unitsOf(model)
+const unitsOfStep = Number(batch) * Number(learners) * perSample
 const job = train({
   model,
   data: randomDataset(workloadOf(model)),
@@ -47,7 +49,7 @@ async function run(seconds: number): Promise<Window> {
     const last = await nextProgress()
     const { user, system } = process.cpuUsage(before)
     const elapsed = clock === 'cpu' ? (user + system) / 1e6 : last.seconds - first.seconds
-    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * Number(batch) * Number(learners), seconds: elapsed }
+    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * unitsOfStep, seconds: elapsed }
   }
 }
 
@@ -56,4 +58,4 @@ await sleep(500)
 const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner
 const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown }
-await answerWindows({ flopsPerImage: flopsPerImage(model, Number(batch), precision as CasePrecision), ...told }, run)
+await answerWindows({ flopsPerUnit: flopsPerImage(model, Number(batch), precision as CasePrecision) / perSample, ...told }, run)

@@ -15,6 +15,8 @@ Options:
   --pairs N      pairs of windows measured for each case (5)
   --seconds S    length of a window (3)
   --save NAME    writes the results to bench/results/NAME.json
+  --peers NAMES  throughput: pytorch, jax, tfjs, separated by commas, or all (pytorch)
+  --ways TEXT    throughput: only the ways of peers of which the names have this text, such as '2 processes'
   --budget M     tta, gpu: minutes that this start may take; the next start continues
   --out FOLDER   tta, gpu: the folder of the results and of the report (bench/results)
   --pace         tta: first measures the seconds of an epoch again, on an otherwise idle machine
@@ -48,6 +50,8 @@ async function main(): Promise<void> {
       seconds: { type: 'string' },
       save: { type: 'string' },
       budget: { type: 'string' },
+      peers: { type: 'string' },
+      ways: { type: 'string' },
       out: { type: 'string' }
     }
   })
@@ -66,6 +70,8 @@ async function main(): Promise<void> {
     pairs: positive('pairs', values.pairs, 5, true),
     seconds: positive('seconds', values.seconds, 3, false),
     ...(values.budget === undefined ? {} : { budget: positive('budget', values.budget, Infinity, false) }),
+    ...(values.peers === undefined ? {} : { peers: values.peers }),
+    ...(values.ways === undefined ? {} : { ways: values.ways }),
     ...(values.out === undefined ? {} : { out: values.out }),
     ...(values.save === undefined ? {} : { save: checkedName(values.save) })
   })

@@ -8,7 +8,7 @@ import { gptBeyond } from './gpt-beyond.js'
 import type { MemoryResult, Told } from './memory-result.js'
 import { compare } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
-import { startFrugal, type Frugality } from './pytorch.js'
+import { startFrugal, type Frugality } from './peers/pytorch.js'
 import { saveResults } from './results.js'
 import type { Side } from './side.js'
 import { Table } from './table.js'
@@ -70,7 +70,7 @@ async function besidePyTorch(
   try {
     const { bytes: peerBytes } = peer.greeting as unknown as { readonly bytes: number }
     const { sample, count } = workloadOf(one.model)
-    const samples = count * (sample[0] * sample[1] * sample[2] + 4)
+    const samples = count * (sample.reduce((product, extent) => product * extent, 1) + 4)
     const name = `${one.model} b${one.batch} at its peak${spill === undefined ? '' : ' spill'}`
     const limited = await startOurs({ ...one, deviceMemory: String(peerBytes + samples), ...(spill !== undefined && { spill }) }).catch(
       (error: unknown) => {

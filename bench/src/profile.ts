@@ -25,7 +25,8 @@ export interface ProfileReport {
   readonly waitSeconds: number
 }
 
-async function runLearners(one: Case, seconds: number): Promise<readonly ProfileReport[]> {
+/** Runs the learners of a case for some seconds, and resolves with what each has measured. */
+export async function runLearners(one: Case, seconds: number): Promise<readonly ProfileReport[]> {
   const { sample, classes } = workloadOf(one.model)
   const program = trainingProgram(one.model, one.batch, one.precision)
   const graph = buildGraph(modelNamed(one.model, { input: sample, classes }), { batch: one.batch, mode: 'train' })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ArbalestError } from './errors.js'
 
@@ -8,17 +9,20 @@ export interface Python {
   readonly torch: string
 }
 
+/** The Python of `peers/setup`. */
+export const venvPython = fileURLToPath(new URL('../peers/.venv/bin/python', import.meta.url))
+
 /** Allocators that are fast for PyTorch, which allocates and frees the same buffers in every step; the fastest first. */
 const ALLOCATORS = ['libtcmalloc_minimal.so.4', 'libtcmalloc.so.4', 'libjemalloc.so.2']
 const LIBRARIES = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64', '/usr/lib']
 
 /**
- * Every Python with PyTorch: `ARBALEST_PYTHON` alone if it is set, otherwise Debian's and the one in PATH, each once. Throws BACKEND_UNAVAILABLE
- * if there is none.
+ * Every Python with PyTorch: `ARBALEST_PYTHON` alone if it is set, otherwise that of `peers/setup`, the one in PATH and Debian's, each once and in this order.
+ * Throws BACKEND_UNAVAILABLE if there is none.
  */
 export async function pythonsWithTorch(): Promise<readonly Python[]> {
   const chosen = process.env['ARBALEST_PYTHON']
-  const candidates = chosen === undefined || chosen === '' ? ['/usr/bin/python3', 'python3'] : [chosen]
+  const candidates = chosen === undefined || chosen === '' ? [venvPython, 'python3', '/usr/bin/python3'] : [chosen]
   const found = new Map<string, Python>()
   for (const program of candidates) {
     try {
@@ -34,15 +38,14 @@ export async function pythonsWithTorch(): Promise<readonly Python[]> {
     throw new ArbalestError(
       'BACKEND_UNAVAILABLE',
       `PyTorch: received ${candidates.join(', ')}, none of which can import torch; ` +
-        'apt-get install python3-torch libopenblas0-openmp libtcmalloc-minimal4, or name a Python that has it in ARBALEST_PYTHON'
+        'run bench/peers/setup, or name a Python that has it in ARBALEST_PYTHON'
     )
   }
   return [...found.values()]
 }
 
 /**
- * The fastest environment for PyTorch on few cores: one OpenMP pool with `threads` threads, and an allocator that keeps freed memory. Debian's pthread
- * OpenBLAS competes with PyTorch's own pool; its openmp variant shares the pool, and is used if it is installed.
+ * The fastest environment for PyTorch on few cores: one OpenMP pool with `threads` threads, and an allocator that keeps freed memory.
  */
 export function tunedEnvironment(threads: number): Record<string, string> {
   const allocator = LIBRARIES.flatMap((folder) => ALLOCATORS.map((name) => `${folder}/${name}`)).find((path) => existsSync(path))

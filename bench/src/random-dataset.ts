@@ -11,6 +11,7 @@ function randomBytes(count: number): Uint8Array<ArrayBuffer> {
 /** Random pixels and classes: the speed does not depend on them. Without crop and flip, as in the peer. */
 export function randomDataset(workload: Workload): StoredDataset {
   const { sample, classes } = workload
+  if (sample.length === 1) return randomText(workload)
   const pixels = sample.reduce((product, extent) => product * extent, 1)
   const part = (count: number): StoredDataset['train'] => ({
     count,
@@ -27,6 +28,28 @@ export function randomDataset(workload: Workload): StoredDataset {
     test: part(64),
     mean: [0.5],
     std: [0.29],
+    augmentation: { padding: 0, flip: false }
+  }
+}
+
+/** A text of random tokens, of which a sample is a window. */
+function randomText({ sample, count, classes }: Workload): StoredDataset {
+  const [context = 1] = sample
+  const part = (windows: number): StoredDataset['train'] => ({
+    count: windows,
+    sample,
+    samples: Int32Array.from(randomBytes(windows * context + 1), (byte) => byte % classes),
+    stride: context,
+    classes
+  })
+  return {
+    name: 'random',
+    sample,
+    classes,
+    train: part(count),
+    test: part(64),
+    mean: [],
+    std: [],
     augmentation: { padding: 0, flip: false }
   }
 }

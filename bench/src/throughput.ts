@@ -1,12 +1,12 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { ArbalestError } from './errors.js'
-import { chosenCases, type Case } from './cases.js'
+import { chosenCases, unitsOf, type Case } from './cases.js'
 import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
 import { profileCase } from './profile.js'
-import { bestPyTorch } from './pytorch.js'
-import { pythonsWithTorch, type Python } from './python.js'
+import { chosenPeers, fastestWay } from './peers/fastest.js'
+import type { PeerName } from './peers/way.js'
 import { saveResults } from './results.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
@@ -15,22 +15,23 @@ import { Table } from './table.js'
 interface Result extends Comparison {
   readonly bench: 'throughput'
   readonly case: string
-  readonly peer: 'pytorch'
-  /** PyTorch's version and its fastest mode. */
+  readonly peer: PeerName
+  /** The peer's version and its fastest way. */
   readonly peerMode: string
-  readonly unit: 'images/s'
+  readonly unit: 'images/s' | 'tokens/s'
   /** Floating-point operations per second of fused multiply-adds on as many cores as there are learners. */
   readonly peak: number
   /** Our share of the peak, by the operations of our Program. */
   readonly share: number
   readonly peerShare: number
-  readonly flopsPerImage: number
-  /** Images per second of each of the peer's modes, in the short run that chose the fastest one. */
-  readonly peerModes: Readonly<Record<string, number>>
+  /** Of an image, or of a token. */
+  readonly flopsPerUnit: number
+  /** Work per second of each way of the peers, in the short windows that chose the fastest one; null for one that failed. */
+  readonly peerModes: Readonly<Record<string, number | null>>
 }
 
-async function measure(one: Case, pythons: readonly Python[], options: BenchOptions): Promise<Result> {
-  const peer = await bestPyTorch(pythons, one, { seconds: Math.min(2, options.seconds) })
+async function measure(one: Case, peers: readonly PeerName[], options: BenchOptions): Promise<Result> {
+  const peer = await fastestWay(one, { peers, only: options.ways, seconds: Math.min(2, options.seconds) })
   const ours = await startOurs(one)
   const fma = await startPeak(one.learners)
   try {
@@ -41,19 +42,19 @@ async function measure(one: Case, pythons: readonly Python[], options: BenchOpti
       between: async () => void peaks.push(await fma.run(0.1))
     })
     const peak = median(peaks)
-    const flopsPerImage = Number(ours.greeting['flopsPerImage'])
+    const flopsPerUnit = Number(ours.greeting['flopsPerUnit'])
     return {
       bench: 'throughput',
       case: one.name,
-      peer: 'pytorch',
+      peer: peer.peer,
       peerMode: peer.name,
-      unit: 'images/s',
+      unit: `${unitsOf(one.model).unit}/s`,
       ...compared,
       peak,
-      share: (compared.value * flopsPerImage) / peak,
-      peerShare: (compared.peerValue * flopsPerImage) / peak,
-      flopsPerImage,
-      peerModes: peer.modes
+      share: (compared.value * flopsPerUnit) / peak,
+      peerShare: (compared.peerValue * flopsPerUnit) / peak,
+      flopsPerUnit,
+      peerModes: peer.rates
     }
   } finally {
     for (const side of [ours, peer.side, fma]) side.close()
@@ -80,11 +81,11 @@ const COLUMNS = [28, 10, 10, 7, 15, 9, 9] as const
 const images = (rate: number): string => rate.toFixed(rate < 100 ? 1 : 0)
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 
-/** Images per second of training: two or more learners with SMA at every step against the fastest mode of PyTorch. */
+/** Images per second of training: two or more learners with SMA at every step against the fastest way of the peers. */
 export const throughput: Bench = {
-  summary: 'images/s of training, learners with SMA at every step against the fastest mode of PyTorch',
+  summary: 'images/s of training, learners with SMA at every step against the fastest way of PyTorch, JAX and TensorFlow.js',
   filters: [
-    'models mlp lenet resnet20 resnet32; batches b4 b8 b16 b32; learners k2; f32 bf16:',
+    'models mlp lenet resnet20 resnet32 resnet44 resnet56 vgg16 resnet18 resnet50 gpt; batches b4 b8 b16 b32; learners k2; f32 bf16:',
     'all combinations of the words that are named; `lenet mlp b8` are two models at batch 8'
   ],
 
@@ -95,12 +96,12 @@ export const throughput: Bench = {
       for (const one of cases) await profileCase(one, options)
       return
     }
-    const pythons = await pythonsWithTorch()
+    const peers = chosenPeers(options.peers)
     const table = new Table(COLUMNS, options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'PyTorch', 'ratio', 'min-max', 'of peak', 'PyTorch'])
+    table.row(['case', 'units/s', 'peer', 'ratio', 'min-max', 'of peak', 'peer'])
     const results: Result[] = []
     for (const one of cases) {
-      const result = await measure(one, pythons, options)
+      const result = await measure(one, peers, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       table.row([
@@ -112,7 +113,9 @@ export const throughput: Bench = {
         percent(result.share),
         percent(result.peerShare)
       ])
-      table.note(`PyTorch ${result.peerMode}; peak ${(result.peak / 1e9).toFixed(0)} GFLOP/s on ${one.learners} cores; ${result.n} pairs`)
+      table.note(
+        `${result.unit}; ${result.peerMode}; peak ${(result.peak / 1e9).toFixed(0)} GFLOP/s on ${one.learners} cores; ${result.n} pairs`
+      )
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }
