@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { createRequire } from 'node:module'
 import { parseArgs } from 'node:util'
 import * as tf from '@tensorflow/tfjs-core'
+import '@tensorflow/tfjs-core/dist/register_all_gradients.js'
 import { setThreadsCount, setWasmPaths } from '@tensorflow/tfjs-backend-wasm'
 import { answerWindows, type Window } from '../answer-windows.js'
 
@@ -18,7 +19,8 @@ setThreadsCount(threads)
 await tf.setBackend('wasm')
 await tf.ready()
 
-const pixels = Uint8Array.from({ length: count * features }, (_, i) => (i * 2654435761) >>> 24)
+const pixels = new Uint8Array(count * features)
+for (let i = 0; i < pixels.length; i++) pixels[i] = Math.imul(i, 0x9e3779b1) >>> 24
 const labels = Int32Array.from({ length: count }, (_, i) => (i * 7919) % classes)
 const widths = [features, 256, 128, classes]
 const layers = widths.slice(1).map((units, i) => ({
