@@ -5,7 +5,7 @@ import { workloadOf } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { randomDataset } from './random-dataset.js'
 import { saveResults } from './results.js'
-import { sharedDdp } from './shared-ddp.js'
+import { ddpSteps } from './ddp-steps.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
 
@@ -40,6 +40,8 @@ interface Result {
 const PAIRS = ['resnet20+resnet20', 'resnet20+lenet', 'resnet20+gpt', 'resnet20+vgg16']
 const RULES = ['ssgd', 'local-sgd', 'sma'] as const
 const LINKS = ['50mbit', '200mbit', '1gbit', 'unshaped']
+/** Processes of a job of PyTorch DDP, each on a host of its own. */
+const DDP_HOSTS = 2
 const BATCHES: Readonly<Record<string, number>> = { resnet20: 16, lenet: 32, vgg16: 8, mlp: 32, gpt: 2 }
 
 type Rule = (typeof RULES)[number]
@@ -152,7 +154,7 @@ async function costOfTurns(cell: Cell, learners: number, seconds: number): Promi
 async function gainOfDdp({ models, link }: Cell, { alone }: PolicyEvent, seconds: number): Promise<number> {
   const mbit = link === 'unshaped' ? undefined : Number.parseInt(link) * (link.endsWith('gbit') ? 1000 : 1)
   const jobs = models.split('+').map((model) => ({ model, batch: BATCHES[model] ?? 16 }))
-  const rates = await sharedDdp(jobs, { seconds, ...(mbit !== undefined && { mbit }) })
+  const rates = await ddpSteps(jobs, { hosts: DDP_HOSTS, seconds, ...(mbit !== undefined && { mbit }) })
   return rates.reduce((sum, rate, job) => sum + rate / alone[job]!, 0)
 }
 

@@ -1,8 +1,10 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { unknownName } from './errors.js'
 import { central } from './hub/central.js'
+import { flood } from './hub/flood.js'
 import { tall } from './hub/tall.js'
 import { tenants } from './hub/tenants.js'
+import { TRAINED, training } from './hub/training.js'
 import { costModel } from './hosts/cost-model.js'
 import type { HubResult } from './hosts/hub-result.js'
 import { Laboratory } from './hosts/laboratory.js'
@@ -12,33 +14,41 @@ import { Table } from './table.js'
 
 const COLUMNS = [34, 18, 10, 10, 7, 15, 3] as const
 
-/** All cases by the first word of their names. */
-const CASES: Readonly<Record<string, (options: BenchOptions) => Promise<readonly HubResult[]>>> = {
+/** All cases by their words. */
+const CASES: Readonly<Record<string, (options: BenchOptions, models: readonly string[]) => Promise<readonly HubResult[]>>> = {
   hub: central,
+  training,
   tenants,
+  flood,
   tall,
   racks,
   'cost-model': costModel
 }
 
+/** Words that are a part of the name of another case, as in `training hub h4 link4x` and `tenants flood`. */
+const PARTS: Readonly<Record<string, string>> = { training: 'hub', tenants: 'hub', flood: 'tenants' }
+
 /** Words that names of cases have besides. */
-const DETAILS = ['h4', 'link4x', 'k2']
+const DETAILS = ['h4', 'link4x', 'k2', ...TRAINED]
 
 /** The exchange of hosts: at a hub, by owners of chunks, by rack beside flat, and what the cost model predicts. */
 export const hub: Bench = {
   summary: 'how hosts sum: at a hub and by rack beside flat, and what the cost model predicts beside what is measured',
-  filters: [`cases ${Object.keys(CASES).join(' ')}: \`racks\`, or \`hub h4 link4x\`, is one; they need root, for network namespaces`],
+  filters: [
+    `cases ${Object.keys(CASES).join(' ')}; models of training ${TRAINED.join(' ')}:`,
+    '`racks`, `hub h4 link4x`, `training hub h4 link4x resnet20` or `tenants flood` is one; they need root, for network namespaces'
+  ],
 
   async run(given, options) {
-    const filters = wanted(given)
+    const { cases, models } = wanted(given)
     const reason = await Laboratory.reasonAgainst()
     if (reason !== undefined) return void process.stderr.write(`hub: left out: ${reason}\n`)
     const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 2 })
     table.row(['case', 'peer', 'value', 'peer', 'ratio', 'min-max', 'n'])
     const results: HubResult[] = []
     for (const [name, measure] of Object.entries(CASES)) {
-      if (filters.length > 0 && !filters.includes(name)) continue
-      for (const result of await measure(options)) {
+      if (cases.length > 0 && !cases.includes(name)) continue
+      for (const result of await measure(options, models)) {
         results.push(result)
         if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
         const range = `${result.min.toFixed(2)}-${result.max.toFixed(2)}`
@@ -51,10 +61,15 @@ export const hub: Bench = {
   }
 }
 
-/** The first words of the cases' names. Throws UNKNOWN_NAME. */
-export function wanted(filters: readonly string[]): readonly string[] {
+/** The cases that these filters name, all if none, and the models of those that train. Throws UNKNOWN_NAME. */
+export function wanted(filters: readonly string[]): { readonly cases: readonly string[]; readonly models: readonly string[] } {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
   const unknown = words.find((word) => !Object.hasOwn(CASES, word) && !DETAILS.includes(word))
   if (unknown !== undefined) throw unknownName('filter', unknown, [...Object.keys(CASES), ...DETAILS])
-  return words.filter((word) => Object.hasOwn(CASES, word))
+  const parts = words.map((word) => PARTS[word])
+  const models = TRAINED.filter((model) => words.includes(model))
+  return {
+    cases: words.filter((word) => Object.hasOwn(CASES, word) && !parts.includes(word)),
+    models: models.length > 0 ? models : TRAINED
+  }
 }

@@ -106,6 +106,7 @@ class Learner {
     if (entered != Outcome::done) return entered == Outcome::waiting || entered == Outcome::paused;
     expect(ticket.round >= from_, "a learner takes part in a round before it joined");
     if (!meets_central([&] { group_.begin(id_, ticket, vectors); })) return false;
+    if (ticket.pulls && !pull(ticket, vectors)) return false;
     const Type type = group_.layout().type();
     const size_t elements = group_.layout().bytes / size_of(type);
     backend_.blend({type, 0, elements, vectors.weights->data(), zero.data(), vectors.gradients->data(), 0.5});
@@ -118,6 +119,17 @@ class Learner {
     if (!meets_central([&] { group_.update(id_, ticket, vectors); })) return false;
     if (!group_.report(id_, ticket.iteration, 1.0 / static_cast<double>(ticket.iteration + 1))) return false;
     return (ticket.iteration + id_) % 3 != 0 || look_at_own(vectors, zero);
+  }
+
+  // Takes each bucket of the central model once it is made. Until then the sums read the last gradients.
+  bool pull(const Ticket& ticket, const LearnerVectors& vectors) {
+    for (size_t bucket = 0; bucket < group_.pulled_buckets().size();) {
+      Outcome taken = Outcome::waiting;
+      if (!meets_central([&] { taken = group_.acquire(id_, ticket, bucket, vectors, Clock::now() + kTurn, cancelled_); })) return false;
+      if (taken == Outcome::done) ++bucket;
+      if (taken != Outcome::done && taken != Outcome::waiting) return false;
+    }
+    return true;
   }
 
   // Between two steps, as a learner of the user's own does.

@@ -5,7 +5,7 @@ export interface HubResult extends Comparison {
   readonly bench: 'hub'
   /** `hub h4 link4x`, `tall k2`, `racks 2x2 cross1/4`, `cost-model`. */
   readonly case: string
-  /** `sharded`, `allreduce`, `allreduce-best`, `wide`, `flat`, `bound`, `measured`. */
+  /** `sharded`, `allreduce`, `allreduce-best`, `gloo`, `mxnet`, `ddp-gloo`, `solo`, `calm`, `wide`, `flat`, `bound`, `measured`. */
   readonly peer: string
   readonly unit: string
   /** How the peer was run. */

@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url'
 import type { BenchOptions } from '../bench.js'
 import { ArbalestError } from '../errors.js'
 import { comparison } from '../pairs.js'
-import { pythonsWithTorch, tunedEnvironment, type Python } from '../python.js'
+import { pythonsWithTorch, type Python } from '../python.js'
 import { median } from '../statistics.js'
 import { rateName, type RULES } from './cases.js'
 import { Laboratory } from './laboratory.js'
+import { pytorchRanks } from './pytorch-ranks.js'
 import { reachable } from './reachable.js'
 import { answerOf, node, onAllHosts, openMpi, outputOf, type Mpi } from './mpi.js'
 import type { Result } from './result.js'
@@ -135,12 +136,7 @@ export class Runs {
       seed
     }
     const args = [script, ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)])]
-    const commands = Array.from({ length: hosts }, (_, rank) => {
-      const place = { RANK: String(rank), WORLD_SIZE: String(hosts), MASTER_ADDR: laboratory.address(0), MASTER_PORT: '29500' }
-      const env = { ...tunedEnvironment(1), ...place, GLOO_SOCKET_IFNAME: 'eth0' }
-      return laboratory.onHost(rank, { program: this.#python.program, args, env })
-    })
-    const [first, ...others] = commands
+    const [first, ...others] = pytorchRanks(laboratory, hosts, this.#python, args)
     const [outcome] = await Promise.all([answerOf<Outcome>(first!, LONGEST), ...others.map((command) => outputOf(command, LONGEST))])
     return outcome
   }

@@ -1,21 +1,37 @@
 /**
- * tenants-child SECONDS MODELS, on each host: two hosts train each of these models, as `mlp,lenet`, for SECONDS seconds; the last host is the hub of all of them. The
- * first host of each job tells its iterations a second.
+ * tenants-child SECONDS MODELS [WRONG], on each host: two hosts train each of these models, as `mlp,lenet`, for SECONDS seconds; the last host is the hub of all of them. The
+ * first host of each job tells its iterations a second, and the hub what it refused. With WRONG, the second host of the first job sends so many wrong messages to the hub,
+ * many before each of its own.
  */
-import { hub, train } from '../arbalest.js'
-import { isFirstProcess, jobOfProcess, launchedProcess, TENANTS } from '../internals.js'
+import { hub, train, type TrainOptions } from '../arbalest.js'
+import { isFirstProcess, launchedProcess, tenancyOf, TENANTS, trainWith } from '../internals.js'
 
-const [seconds = '', models = ''] = process.argv.slice(2)
+const [seconds = '', models = '', wrong = '0'] = process.argv.slice(2)
 const jobs = models.split(',')
 /** The launcher passes on no variables of ours to other hosts. One job has the hub for itself. */
 if (jobs.length > 1) process.env[TENANTS] = jobs.map(() => '2').join(',')
+const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 if (launchedProcess()!.rank === 2 * jobs.length) {
-  await hub()
+  await hub({ onServed: say })
 } else {
-  const number = jobOfProcess() ?? 0
-  const options = { data: 'digits', learners: 2, batch: 16, evaluateEvery: 1e9, seed: 1 + number } as const
-  const job = train({ ...options, model: jobs[number]!, synchroniser: 'ssgd', until: { seconds: Number(seconds) } })
-  const { iterations, seconds: taken } = await job.finished
-  if (isFirstProcess()) process.stdout.write(`${JSON.stringify({ job: number, rate: iterations / taken })}\n`)
+  const tenancy = tenancyOf()
+  const job = tenancy?.own ?? 0
+  const options: TrainOptions = {
+    model: jobs[job]!,
+    data: 'digits',
+    learners: 2,
+    batch: 16,
+    synchroniser: 'ssgd',
+    until: { seconds: Number(seconds) },
+    evaluateEvery: 1e9,
+    seed: 1 + job
+  }
+  const forges = job === 0 && !isFirstProcess() ? Number(wrong) : 0
+  const training =
+    forges > 0
+      ? trainWith(options, { hosts: { kind: 'mpi', links: [tenancy!.hostsOf[0]!], sealed: true, deadline: 60, forges } })
+      : train(options)
+  const { iterations, seconds: taken } = await training.finished
+  if (isFirstProcess()) say({ job, rate: iterations / taken })
 }

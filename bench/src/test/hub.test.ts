@@ -4,7 +4,11 @@ import { wanted } from '../hub.js'
 
 describe('The bench of the parameter hub', () => {
   it('takes the names of cases, and refuses words that are in none', () => {
-    expect(wanted(['hub h4 link4x', 'tall', 'k2'])).to.deep.equal(['hub', 'tall'])
+    const models = ['lenet', 'resnet20']
+    expect(wanted(['hub h4 link4x', 'tall', 'k2'])).to.deep.equal({ cases: ['hub', 'tall'], models })
+    expect(wanted(['training', 'hub', 'h4', 'link4x', 'resnet20'])).to.deep.equal({ cases: ['training'], models: ['resnet20'] })
+    expect(wanted(['tenants flood'])).to.deep.equal({ cases: ['flood'], models })
+    expect(wanted([])).to.deep.equal({ cases: [], models })
     expect(() => wanted(['hubs'])).to.throw(/hubs/)
   })
 

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError } from './errors.js'
 import { Laboratory } from './hosts/laboratory.js'
-import { pythonsWithTorch, tunedEnvironment } from './python.js'
+import { pytorchRanks } from './hosts/pytorch-ranks.js'
+import { pythonsWithTorch } from './python.js'
 
 /** A job of PyTorch DDP. */
 export interface DdpJob {
@@ -14,36 +15,26 @@ export interface DdpJob {
   readonly batch: number
 }
 
-/** Processes of a job, each on a host of its own. */
-const PROCESSES = 2
 /** Seconds from its start until a job has made its first steps. */
 const PATIENCE = 120
 /** Steps of each job before the window. */
 const WARM = 3
 
 /**
- * Steps a second of jobs of PyTorch DDP over Gloo that share cores and link plainly: each job has a process of one thread on each of two hosts, whose link
- * has `mbit` megabits a second. Throws BACKEND_UNAVAILABLE.
+ * Steps a second of jobs of PyTorch DDP over Gloo that share cores and links plainly: each job has a process of one thread on each of some hosts, whose links
+ * have `mbit` megabits a second. Throws BACKEND_UNAVAILABLE.
  */
-export async function sharedDdp(
+export async function ddpSteps(
   jobs: readonly DdpJob[],
-  { mbit, seconds }: { readonly mbit?: number; readonly seconds: number }
+  { hosts, mbit, seconds }: { readonly hosts: number; readonly mbit?: number; readonly seconds: number }
 ): Promise<readonly number[]> {
   const [python] = await pythonsWithTorch()
-  await using laboratory = await Laboratory.open(PROCESSES, mbit)
-  const script = fileURLToPath(new URL('../peers/pytorch_shared.py', import.meta.url))
+  // A laboratory of their own: they have no end, and end with it.
+  await using laboratory = await Laboratory.open(hosts, mbit)
+  const script = fileURLToPath(new URL('../peers/pytorch_ddp.py', import.meta.url))
   const ends: (readonly number[])[] = jobs.map(() => [])
   const children = jobs.flatMap(({ model, batch }, job) =>
-    Array.from({ length: PROCESSES }, (_, rank): ChildProcess => {
-      const place = {
-        RANK: String(rank),
-        WORLD_SIZE: String(PROCESSES),
-        MASTER_ADDR: laboratory.address(0),
-        MASTER_PORT: String(29500 + job)
-      }
-      const env = { ...tunedEnvironment(1), ...place, GLOO_SOCKET_IFNAME: 'eth0' }
-      const args = [script, '--model', model, '--batch', String(batch)]
-      const command = laboratory.onHost(rank, { program: python!.program, args, env })
+    pytorchRanks(laboratory, hosts, python!, [script, '--model', model, '--batch', String(batch)], job).map((command): ChildProcess => {
       const child = spawn(command.program, command.args, { env: { ...process.env, ...command.env }, stdio: ['ignore', 'pipe', 'inherit'] })
       createInterface({ input: child.stdout }).on('line', (line) => (ends[job] = [...ends[job]!, Number(line)]))
       return child
@@ -53,10 +44,7 @@ export async function sharedDdp(
     const late = performance.now() + 1000 * PATIENCE
     while (ends.some(({ length }) => length < WARM)) {
       if (children.some(({ exitCode }) => exitCode !== null) || performance.now() > late)
-        throw new ArbalestError(
-          'INTERNAL',
-          `pytorch_shared.py: ${jobs.map(({ model }) => model).join(' and ')} have not made ${WARM} steps`
-        )
+        throw new ArbalestError('INTERNAL', `pytorch_ddp.py: ${jobs.map(({ model }) => model).join(' and ')} have not made ${WARM} steps`)
       await sleep(20)
     }
     const before = ends.map(({ length }) => length)

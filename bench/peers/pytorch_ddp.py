@@ -1,4 +1,4 @@
-"""One of two processes of a job in PyTorch DDP over Gloo, while another job shares the cores and the link.
+"""One of the processes of a job in PyTorch DDP over Gloo. Other jobs may share the cores and the links.
 
 Started with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 prints a line with the seconds of a clock that all processes share after each step,
 until it is ended. The samples are random and in memory, as in the bench's own jobs.
