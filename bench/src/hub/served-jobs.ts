@@ -10,7 +10,7 @@ export interface ServedJobs {
   readonly models: readonly string[]
   readonly first: number
   readonly seconds: number
-  /** The number of wrong messages that the first job sends to the hub. */
+  /** The number of wrong messages that the first job sends to the hub before each of its own. */
   readonly wrong?: number
 }
 

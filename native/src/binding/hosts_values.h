@@ -70,10 +70,11 @@ inline std::shared_ptr<HostsObject> hosts(const Napi::Object& from) {
     return std::make_shared<HostsObject>(std::make_shared<HostsThread>(open, deadline), nullptr);
   const auto refusals = std::make_shared<Refusals>();
   const int forges = from.Has("forges") ? small(property(from, "forges"), "forges") : 0;
+  const int at_once = from.Has("forgesAtOnce") ? small(property(from, "forgesAtOnce"), "forgesAtOnce") : 1 + forges / 100;
   const bool floods = from.Has("floods") && from.Get("floods").ToBoolean();
   const OpenLink sealed = [=]() -> std::unique_ptr<Link> {
     std::unique_ptr<Link> link = open();
-    if (forges > 0) link = std::make_unique<ForgingLink>(std::move(link), forges, floods);
+    if (forges > 0) link = std::make_unique<ForgingLink>(std::move(link), forges, at_once, floods);
     return std::make_unique<SealedLink>(std::move(link), refusals);
   };
   return std::make_shared<HostsObject>(std::make_shared<HostsThread>(sealed, deadline), refusals);

@@ -13,9 +13,9 @@ namespace arbalest {
 
 class ForgingLink final : public Link {
  public:
-  // To the last host, which is a hub.
-  ForgingLink(std::unique_ptr<Link> link, int count, bool floods)
-      : count_(count), at_once_(1 + count / 100), floods_(floods), link_(std::move(link)) {}
+  // To the last host, which is a hub: `at_once` before each true one.
+  ForgingLink(std::unique_ptr<Link> link, int count, int at_once, bool floods)
+      : count_(count), at_once_(at_once), floods_(floods), link_(std::move(link)) {}
 
   int rank() const override { return link_->rank(); }
   int size() const override { return link_->size(); }

@@ -5,6 +5,8 @@ export type HostsSpec = HostsLink & {
   readonly sealed?: boolean
   /** For tests: the number of forged envelopes that this host sends to the last host before its own messages. */
   readonly forges?: number
+  /** How many of them it sends before each of its own; a hundredth, and one, if omitted. */
+  readonly forgesAtOnce?: number
   /** For tests: the forged envelopes are well-formed, and announce messages that no host expects. */
   readonly floods?: boolean
 }
