@@ -3,10 +3,11 @@ import type { PlacedParameter, Program } from '../compiler/program.js'
 import { loadEngine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { usableCores } from '../engine/machine.js'
-import type { Cluster } from '../hosts/exchange/cluster.js'
-import type { ExchangeMode } from '../hosts/exchange/modes.js'
+import { ClusterTraffic, type Cluster, type ExchangeMode } from '../hosts/exchange/cluster.js'
+import type { LinkCosts } from '../hosts/exchange/cost-model.js'
 import { predictExchange, type ExchangePrediction, type StepShape } from '../hosts/exchange/predict-exchange.js'
 import { loadOperators } from '../model/composed.js'
+import type { ClusterSettings } from '../options/cluster.js'
 import { predictSettings, type PredictOptions } from '../options/explain.js'
 import { inTurns } from '../turns.js'
 import { explainedOperators } from './explain.js'
@@ -50,7 +51,7 @@ export interface Prediction extends PredictedMode {
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
-/** What a message costs its sender, in seconds: a call of the transport and of the network's interface. */
+/** What a message takes beside its bytes, in seconds, and what it costs its sender: a call of the transport and of the network's interface. */
 const SECONDS_PER_MESSAGE = 5e-6
 /** Bytes a second that the processor of a host copies and adds: those of a core that reads two numbers and writes one. */
 const PROCESSOR = 8e9
@@ -71,19 +72,13 @@ export async function predict(options: PredictOptions): Promise<Prediction> {
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const program = await inTurns(compileInPieces(model, backend, { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }))
-  const { hosts, gpus, rack, ...links } = machines
+  const { hosts, gpus, gpuLink, rack } = machines
   const given = Object.fromEntries(Object.entries(assumed).filter(([, value]) => value !== undefined))
   const speeds = speedsOf(engine, threads, gpus > 0 ? { ...GPU, ...given } : assumed)
   const step = stepShape(program, speeds)
-  const cluster: Cluster = {
-    hosts,
-    gpus,
-    ...links,
-    hostsOfRack: Math.min(rack, hosts),
-    secondsPerMessage: SECONDS_PER_MESSAGE,
-    processor: gpus > 0 ? Infinity : PROCESSOR
-  }
-  const found = predictExchange(step, cluster)
+  const cluster: Cluster = { hosts, gpus, gpuLink, hostsOfRack: Math.min(rack, hosts), costs: costsOf(machines) }
+  const traffic = new ClusterTraffic(cluster)
+  const found = predictExchange(step, cluster, traffic)
   const learners = hosts * (gpus > 0 ? gpus : Math.max(1, Math.floor(usableCores() / threads)))
   const seconds = step.computing + step.updating
   const modes = found.map(inMilliseconds)
@@ -100,7 +95,7 @@ export async function predict(options: PredictOptions): Promise<Prediction> {
     ...modes[0]!,
     samplesPerSecond: (learners * batch) / found[0]!.stepSeconds,
     efficiency: seconds / found[0]!.stepSeconds,
-    leastBatch: leastBatch(step, batch, cluster),
+    leastBatch: leastBatch(step, batch, (scaled) => predictExchange(scaled, cluster, traffic)),
     modes,
     speeds
   }
@@ -116,8 +111,15 @@ function inMilliseconds({ mode, exchangeSeconds, stepSeconds, averagingStepSecon
   }
 }
 
+function costsOf({ hosts, gpus, rack, link, oversubscription, hub }: ClusterSettings): LinkCosts {
+  // GPUs add what comes, and the cards of the network move it.
+  const processor = gpus > 0 ? { processor: 0 } : { processor: 1 / PROCESSOR, message: SECONDS_PER_MESSAGE }
+  const across = hosts > rack ? (rack * link) / oversubscription : Infinity
+  return { link, across, hub, latency: SECONDS_PER_MESSAGE, ...processor }
+}
+
 /** The time of a pass grows with the batch; that of the update does not. */
-function leastBatch(step: StepShape, batch: number, cluster: Cluster): number | null {
+function leastBatch(step: StepShape, batch: number, predicted: (step: StepShape) => readonly ExchangePrediction[]): number | null {
   for (let tried = 1; tried <= LARGEST_BATCH; tried *= 2) {
     const times = tried / batch
     const scaled = {
@@ -125,7 +127,7 @@ function leastBatch(step: StepShape, batch: number, cluster: Cluster): number | 
       computing: times * step.computing,
       buckets: step.buckets.map((bucket) => ({ ...bucket, ready: times * bucket.ready }))
     }
-    const { stepSeconds } = predictExchange(scaled, cluster)[0]!
+    const { stepSeconds } = predicted(scaled)[0]!
     if (scaled.computing + scaled.updating >= (1 - LITTLE) * stepSeconds) return tried
   }
   return null

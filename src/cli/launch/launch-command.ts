@@ -84,7 +84,11 @@ function soloLaunch(
 ): Launch {
   const { hubs } = settings
   if (hubs > 0 && words[0] === 'crossover')
-    throw invalidOption('hubs', hubs, 'leave it out: a hub serves one job, and crossover trains several')
+    throw invalidOption(
+      'hubs',
+      hubs,
+      'leave it out: the jobs of a crossover have the same processes, and a hub knows jobs by theirs; give each its own: launch --hubs 1 -- train a.ts : train b.ts'
+    )
   const processes = processesOf(settings, hosts) + hubs
   return {
     hosts: hosts.length === 0 ? [] : placed(processes, hosts),

@@ -1,45 +1,58 @@
-import type { Resource } from './fluid-network.js'
+import type { LinkCosts } from './cost-model.js'
+import type { Exchange } from './exchanges.js'
+import type { Racks } from './racks.js'
+import { trafficOf, type Traffic } from './traffic.js'
 
-/** Equal hosts in equal racks. Rates are of one direction; links move both ways at once. */
+/** Equal hosts in equal racks, the last one aside. */
 export interface Cluster {
   readonly hosts: number
   /** Of each host; 0 where the processor computes. */
   readonly gpus: number
-  /** Of a rack, the last one aside. */
   readonly hostsOfRack: number
-  /** Bytes a second of a host's link, and of a GPU's links to the others of its host. */
-  readonly link: number
+  /** Of hosts, of the racks' links to each other, and of a central hub if there is one. */
+  readonly costs: LinkCosts
+  /** Bytes a second of a GPU's links to the others of its host. */
   readonly gpuLink: number
-  /** How many times more a rack's hosts can send than its link to the other racks. */
-  readonly oversubscription: number
-  /** Bytes a second of the link of a central hub; undefined where there is none. */
-  readonly hub: number | undefined
-  /** What a message costs its sender, in seconds, and how many bytes a second a host's processor copies and adds: unlimited for GPUs. */
-  readonly secondsPerMessage: number
-  readonly processor: number
 }
 
-/** What one host's flows go through. Since all hosts do the same, one stands for all. */
-export class ClusterResources {
-  readonly up: Resource
-  readonly down: Resource
-  readonly rackUp: Resource
-  readonly rackDown: Resource
-  readonly hubUp: Resource
-  readonly hubDown: Resource
-  readonly processor: Resource
-  readonly gpuLink: Resource
+/**
+ * The exchanges of a run on hosts whose ranks are dealt out rack by rack, where its ring is `rack-ring`. `ring` is one whose ranks are dealt out to the racks in turns, as
+ * by a launcher that knows of no racks.
+ */
+export type ExchangeMode = Exchange | 'rack-ring'
 
-  constructor({ link, gpuLink, hostsOfRack, oversubscription, hub = 0, processor }: Cluster) {
-    const resource = (name: string, bytesPerSecond: number): Resource => ({ name, bytesPerSecond })
-    const rack = (hostsOfRack * link) / oversubscription
-    this.up = resource("a host's link, out", link)
-    this.down = resource("a host's link, in", link)
-    this.rackUp = resource("a rack's link, out", rack)
-    this.rackDown = resource("a rack's link, in", rack)
-    this.hubUp = resource("the hub's link, out", hub)
-    this.hubDown = resource("the hub's link, in", hub)
-    this.processor = resource("a host's processor", processor)
-    this.gpuLink = resource("a GPU's links", gpuLink)
+/** The modes that such a cluster can have. */
+export function modesOf({ hosts, hostsOfRack, costs }: Cluster): readonly ExchangeMode[] {
+  if (hosts === 1) return ['sharded']
+  const racks = hosts > hostsOfRack && hostsOfRack > 1 ? (['rack-ring', 'racks'] as const) : []
+  return ['sharded', 'ring', ...racks, ...(costs.hub === undefined ? [] : (['hub'] as const))]
+}
+
+/** The exchange of a run that a mode is, and the ranks of its racks. */
+export function exchangeOf(mode: ExchangeMode, { hosts, hostsOfRack }: Cluster): { readonly exchange: Exchange; readonly racks: Racks } {
+  const count = Math.ceil(hosts / hostsOfRack)
+  const racks: number[][] = Array.from({ length: count }, () => [])
+  for (let rank = 0; rank < hosts; rank++) racks[mode === 'ring' ? rank % count : Math.floor(rank / hostsOfRack)]!.push(rank)
+  return { exchange: mode === 'rack-ring' ? 'ring' : mode, racks }
+}
+
+/** The traffic of all modes of a cluster: that of many hosts takes a while to count, and many buckets have as many bytes. */
+export class ClusterTraffic {
+  readonly #cluster: Cluster
+  readonly #modes = new Map<ExchangeMode, ReturnType<typeof exchangeOf> & { readonly counted: Map<number, Traffic> }>()
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster
+  }
+
+  of(mode: ExchangeMode, bytes: number): Traffic {
+    const { exchange, racks, counted } = this.#modes.get(mode) ?? {
+      ...exchangeOf(mode, this.#cluster),
+      counted: new Map<number, Traffic>()
+    }
+    this.#modes.set(mode, { exchange, racks, counted })
+    const traffic = counted.get(bytes) ?? trafficOf(exchange, bytes, racks)
+    counted.set(bytes, traffic)
+    return traffic
   }
 }

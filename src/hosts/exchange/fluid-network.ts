@@ -1,13 +1,13 @@
-/** A link, or anything else that moves a limited number of bytes a second. */
+/** A link, or anything else that can do so much in a second: move bytes, or be busy. */
 export interface Resource {
   readonly name: string
-  readonly bytesPerSecond: number
+  readonly capacity: number
 }
 
 /** Bytes that move through several resources at one rate. */
 export interface Flow {
   readonly bytes: number
-  /** How many bytes a resource moves for each byte of the flow: several where equal flows share the resource. */
+  /** How much a resource does for each byte of the flow: it moves several where equal flows share it, or is busy for a while. */
   readonly uses: ReadonlyMap<Resource, number>
 }
 
@@ -69,7 +69,7 @@ export class FluidNetwork {
     this.#changed = false
     const left = new Map<Resource, number>()
     const open = new Set(this.#moving)
-    for (const { uses } of open) for (const resource of uses.keys()) left.set(resource, resource.bytesPerSecond)
+    for (const { uses } of open) for (const resource of uses.keys()) left.set(resource, resource.capacity)
     while (open.size > 0) {
       const demand = new Map<Resource, number>()
       for (const { uses } of open) for (const [resource, times] of uses) demand.set(resource, (demand.get(resource) ?? 0) + times)

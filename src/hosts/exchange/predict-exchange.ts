@@ -1,6 +1,6 @@
-import { ClusterResources, type Cluster } from './cluster.js'
+import { ClusterTraffic, modesOf, type Cluster, type ExchangeMode } from './cluster.js'
 import { FluidNetwork } from './fluid-network.js'
-import { modesOf, stagesOf, type ExchangeMode } from './modes.js'
+import { ClusterResources, stagesOf, type Machines } from './stages.js'
 
 /** A training step of one learner: when it has what the hosts exchange. */
 export interface StepShape {
@@ -25,17 +25,24 @@ export interface ExchangePrediction {
 /** Buckets that are in one stage at a time. */
 const UNDER_WAY = 4
 
-/** All modes that the cluster can have, the one with the shortest step first. A model: nothing is measured. */
-export function predictExchange(step: StepShape, cluster: Cluster): readonly ExchangePrediction[] {
-  const resources = new ClusterResources(cluster)
+/**
+ * All modes that the cluster can have, the one with the shortest step first. A model: nothing is measured. A sum that is alone takes as long as the model says by which
+ * runs choose their exchange (cost-model.ts); here several share the links, and wait for backward.
+ */
+export function predictExchange(
+  step: StepShape,
+  cluster: Cluster,
+  traffic: ClusterTraffic = new ClusterTraffic(cluster)
+): readonly ExchangePrediction[] {
+  const machines: Machines = { cluster, traffic, resources: new ClusterResources() }
   return modesOf(cluster)
     .map((mode): ExchangePrediction => {
       const alone = exchangeEnd(
         step.buckets.map(({ bytes }) => ({ bytes, ready: 0 })),
         mode,
-        { cluster, resources }
+        machines
       )
-      const end = exchangeEnd(step.buckets, mode, { cluster, resources })
+      const end = exchangeEnd(step.buckets, mode, machines)
       const exposed = Math.max(0, end - step.computing)
       return {
         mode,
@@ -49,17 +56,13 @@ export function predictExchange(step: StepShape, cluster: Cluster): readonly Exc
 }
 
 /** Seconds until the last bucket is summed. */
-function exchangeEnd(
-  buckets: StepShape['buckets'],
-  mode: ExchangeMode,
-  { cluster, resources }: { readonly cluster: Cluster; readonly resources: ClusterResources }
-): number {
+function exchangeEnd(buckets: StepShape['buckets'], mode: ExchangeMode, machines: Machines): number {
   const network = new FluidNetwork()
   const inStage: number[] = []
   const waiting: (() => void)[][] = []
   let end = 0
   for (const { bytes, ready } of buckets) {
-    const stages = stagesOf(mode, bytes, cluster, resources)
+    const stages = stagesOf(mode, bytes, machines)
     const enter = (at: number): void => {
       const stage = stages[at]
       if (!stage) {
@@ -68,14 +71,11 @@ function exchangeEnd(
       }
       if ((inStage[at] ?? 0) >= UNDER_WAY) return void (waiting[at] ??= []).push(() => enter(at))
       inStage[at] = (inStage[at] ?? 0) + 1
-      let moving = stage.flows.length
-      const arrived = () => {
-        if (--moving > 0) return
+      network.move(stage.flow, () => {
         network.after(stage.latency, () => enter(at + 1))
         inStage[at]!--
         waiting[at]?.shift()?.()
-      }
-      for (const flow of stage.flows) network.move(flow, arrived)
+      })
     }
     network.after(ready, () => enter(0))
   }

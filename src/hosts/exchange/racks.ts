@@ -1,18 +1,11 @@
 import { invalidOption } from '../../errors.js'
+import type { Exchange } from './exchanges.js'
 
 /** Ranks by rack. */
 export type Racks = readonly (readonly number[])[]
 
-/**
- * How the hosts of a run sum:
- *
- * - `sharded`: each host owns a part, sums what all send of it, and sends the sum to all.
- * - `racks`: a part has an owner in each rack. Owners add up the parts of their racks, one rack after another, and the sum comes back the same way.
- * - `ring`: the same with racks of one host each.
- *
- * All of them sum in the order of ranks, so the bits are the same.
- */
-export type RunExchange = 'sharded' | 'racks' | 'ring'
+/** How the hosts of a run sum (exchanges.ts says what each of these is); at a hub, where there is one, by `sharded`. All of them sum in the order of ranks, so the bits are the same. */
+export type RunExchange = Exclude<Exchange, 'hub'>
 
 /** Throws INVALID_OPTION for racks in which a host of the run is missing, or is twice, and for those that the exchange cannot sum over. */
 export function checkRacks(racks: Racks, size: number, exchange?: string): void {

@@ -143,7 +143,7 @@ describe('arbalest launch', () => {
     it('refuses a hub for several jobs', () => {
       const { status, stderr } = copy.launch(['-n', '2', '--hubs', '1', '--', 'crossover', 'a.config.ts', 'b.config.ts'])
       expect(status).to.equal(2)
-      expect(stderr).to.match(/^INVALID_OPTION: --hubs: received 1; leave it out: a hub serves one job[^\n]*\n$/)
+      expect(stderr).to.match(/^INVALID_OPTION: --hubs: received 1; leave it out: the jobs of a crossover have the same processes[^\n]*\n$/)
     })
 
     it('refuses a number of processes that the hosts do not take', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { FluidNetwork, type Flow, type Resource } from '../../../src/hosts/exchange/fluid-network.js'
 
-const link = (bytesPerSecond: number): Resource => ({ name: 'a link', bytesPerSecond })
+const link = (capacity: number): Resource => ({ name: 'a link', capacity })
 
 /** When each flow has arrived, if all begin at once. */
 function arrivals(flows: readonly Flow[]): number[] {
