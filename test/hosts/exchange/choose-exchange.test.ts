@@ -42,6 +42,8 @@ describe('the cost of an exchange', () => {
 
   it('has the processor and the messages that the first chunk waits for', () => {
     expect(exchangeSeconds('sharded', BYTES, [[0, 1]], costs({ processor: 1 / MB }))).closeTo(200, 0.1)
+    // Two hosts send each other a half, and the sum of the other one, in chunks of 32 KiB.
+    expect(exchangeSeconds('sharded', 6 * 32 * 1024, [[0, 1]], costs({ message: 1 }))).closeTo(6, 0.01)
     expect(exchangeSeconds('sharded', 1, [[0, 1]], costs({ latency: 1 }))).closeTo(2, 1e-6)
     expect(exchangeSeconds('racks', 1, PAIRS, costs({ latency: 1 }))).closeTo(4, 1e-6)
     expect(exchangeSeconds('ring', 1, PAIRS, costs({ latency: 1 }))).closeTo(6, 1e-6)
