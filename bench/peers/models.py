@@ -138,6 +138,141 @@ class ImagenetResNet(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))
 
 
+class InvertedResidual(nn.Sequential):
+    """1x1 to so many times the channels, 3x3 of each channel alone, 1x1 to fewer; with a shortcut where the shape stays."""
+
+    def __init__(self, before, after, stride, expansion):
+        hidden = expansion * before
+        layers = [*normed(before, hidden, 1)] if expansion > 1 else []
+        super().__init__(*layers, *normed(hidden, hidden, 3, stride, hidden), nn.Conv2d(hidden, after, 1, bias=False), nn.BatchNorm2d(after))
+        self.has_shortcut = stride == 1 and before == after
+
+    def forward(self, x):
+        return super().forward(x) + x if self.has_shortcut else super().forward(x)
+
+
+def normed(before, after, kernel, stride=1, groups=1):
+    """A convolution with batch norm and ReLU6."""
+    convolution = nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False)
+    return convolution, nn.BatchNorm2d(after), nn.ReLU6(inplace=True)
+
+
+class MobileNetV2(nn.Sequential):
+    """Sandler et al. 2018; below 64 pixels a side two of its five strides are 1."""
+
+    def __init__(self, sample, classes, dropout):
+        small = min(sample[1:]) < 64
+        layers, before = [*normed(sample[0], 32, 3, 1 if small else 2)], 32
+        stages = ((1, 16, 1, 1), (6, 24, 2, 1 if small else 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+        for expansion, after, count, stride in stages:
+            for i in range(count):
+                layers.append(InvertedResidual(before, after, stride if i == 0 else 1, expansion))
+                before = after
+        layers += [*normed(before, 1280, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
+        super().__init__(*layers, nn.Linear(1280, classes))
+
+
+def unit(before, after, kernel, stride=1, padding=None):
+    """A convolution with batch norm and ReLU, padded so that stride 1 keeps the size."""
+    sides = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    padding = tuple(side // 2 for side in sides) if padding is None else padding
+    return nn.Sequential(
+        nn.Conv2d(before, after, kernel, stride, padding, bias=False), nn.BatchNorm2d(after, eps=0.001), nn.ReLU(inplace=True)
+    )
+
+
+def units(before, *shapes):
+    """Several of these, one after another: each by its filters, its kernel and, where it halves the image, its stride."""
+    layers = []
+    for after, kernel, *stride in shapes:
+        layers.append(unit(before, after, kernel, *stride, *((0,) if stride else ())))
+        before = after
+    return nn.Sequential(*layers)
+
+
+class Branches(nn.ModuleList):
+    """The channels of all branches side by side."""
+
+    def forward(self, x):
+        return torch.cat([branch(x) for branch in self], 1)
+
+
+class Inception(nn.Sequential):
+    """Szegedy et al. 2016, without the auxiliary classifier."""
+
+    def __init__(self, sample, classes, dropout):
+        wide, high = (1, 7), (7, 1)
+
+        def averaged(before, after):
+            return nn.Sequential(nn.AvgPool2d(3, 1, 1), unit(before, after, 1))
+
+        def mixed5(before, pooled):
+            double = units(before, (64, 1), (96, 3), (96, 3))
+            return Branches([units(before, (64, 1)), units(before, (48, 1), (64, 5)), double, averaged(before, pooled)])
+
+        def mixed6(inner):
+            single = units(768, (inner, 1), (inner, wide), (192, high))
+            double = units(768, (inner, 1), (inner, high), (inner, wide), (inner, high), (192, wide))
+            return Branches([units(768, (192, 1)), single, double, averaged(768, 192)])
+
+        def split(before):
+            return Branches([unit(before, 384, (1, 3)), unit(before, 384, (3, 1))])
+
+        def mixed7(before):
+            single, double = (
+                nn.Sequential(units(before, (384, 1)), split(384)),
+                nn.Sequential(units(before, (448, 1), (384, 3)), split(384)),
+            )
+            return Branches([units(before, (320, 1)), single, double, averaged(before, 192)])
+
+        super().__init__(
+            unit(sample[0], 32, 3, 2, 0),
+            unit(32, 32, 3, 1, 0),
+            unit(32, 64, 3),
+            nn.MaxPool2d(3, 2),
+            unit(64, 80, 1),
+            unit(80, 192, 3, 1, 0),
+            nn.MaxPool2d(3, 2),
+            mixed5(192, 32),
+            mixed5(256, 64),
+            mixed5(288, 64),
+            Branches([units(288, (384, 3, 2)), units(288, (64, 1), (96, 3), (96, 3, 2)), nn.MaxPool2d(3, 2)]),
+            *(mixed6(inner) for inner in (128, 160, 160, 192)),
+            Branches(
+                [units(768, (192, 1), (320, 3, 2)), units(768, (192, 1), (192, wide), (192, high), (192, 3, 2)), nn.MaxPool2d(3, 2)]
+            ),
+            mixed7(1280),
+            mixed7(2048),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Dropout(dropout),
+            nn.Linear(2048, classes),
+        )
+
+
+class ConvNet(nn.Sequential):
+    """Crossbow's form of Caffe's cifar10_quick."""
+
+    def __init__(self, sample, classes):
+        height, width = sample[1:]
+        for _ in range(3):
+            height, width = ((side + 1) // 2 for side in (height, width))
+        super().__init__(
+            nn.Conv2d(sample[0], 32, 5, padding=2),
+            nn.AvgPool2d(3, 2, 1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(32, 32, 5, padding=2),
+            nn.ReLU(inplace=True),
+            nn.AvgPool2d(3, 2, 1),
+            nn.Conv2d(32, 64, 5, padding=2),
+            nn.ReLU(inplace=True),
+            nn.AvgPool2d(3, 2, 1),
+            nn.Flatten(),
+            nn.Linear(64 * height * width, 64),
+            nn.Linear(64, classes),
+        )
+
+
 class Vgg16(nn.Sequential):
     """Configuration D with batch norm; a hidden layer of 512 units in place of two of 4096 below 224 pixels."""
 
@@ -306,7 +441,13 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return ResNet(int(name[6:]), sample, classes, shortcut)
     if name == "gpt":
         return Gpt(sample, classes, dropout, **size)
+    if name == "convnet":
+        return ConvNet(sample, classes)
+    if name == "inception_v3":
+        return Inception(sample, classes, dropout)
+    if name == "mobilenet_v2":
+        return MobileNetV2(sample, classes, dropout)
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")

@@ -32,6 +32,8 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   resnet44: COLOURS,
   resnet56: COLOURS,
   vgg16: COLOURS,
+  mobilenet_v2: COLOURS,
+  'vit-tiny': COLOURS,
   resnet18: PHOTOGRAPHS,
   resnet50: PHOTOGRAPHS,
   gpt: TEXT

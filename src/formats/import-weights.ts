@@ -3,6 +3,7 @@ import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, sameShape, type Graph, type Value } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
+import { familyOf } from '../model/zoo/family.js'
 import { corruptFile } from './file-errors.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
 import type { SavedModel } from './saved-model.js'
@@ -62,7 +63,7 @@ export async function matchTensors(file: TensorSource, model: Model, options: Im
   const graph = await inTurns(predictionGraphInPieces(model))
   const targets = targetsOf(graph)
   const reset = reinitialisedNames(targets, reinitialise, model)
-  const { sources, unused, clashes } = match(file, targets, reset, options.names)
+  const { sources, unused, clashes } = match(file, targets, reset, { names: options.names, leftOut: familyOf(model.name)?.leftOut })
   const missing = [...targets.keys()].filter((name) => !sources.has(name) && !reset.has(name))
   const mismatches = [...sources].flatMap(([name, source]) => mismatch(targets.get(name)!, source, file.tensors.get(source)!))
   const unmatched = strict
@@ -130,7 +131,7 @@ function match(
   { tensors }: TensorSource,
   targets: ReadonlyMap<string, Value>,
   reset: ReadonlySet<string>,
-  names: ImportOptions['names']
+  { names, leftOut }: { readonly names: ImportOptions['names']; readonly leftOut: RegExp | undefined }
 ): Matches {
   const sources = new Map<string, string>()
   const unused: string[] = []
@@ -140,8 +141,9 @@ function match(
     if (translated === undefined || isBatchCounter(theirs)) continue
     const ours = fromPyTorchName(translated)
     if (reset.has(ours)) continue
-    if (!targets.has(ours)) unused.push(theirs)
-    else if (sources.has(ours)) clashes.push(printable(`${ours} is both ${sources.get(ours)} and ${theirs} of the file`))
+    if (!targets.has(ours)) {
+      if (!leftOut?.test(ours)) unused.push(theirs)
+    } else if (sources.has(ours)) clashes.push(printable(`${ours} is both ${sources.get(ours)} and ${theirs} of the file`))
     else sources.set(ours, theirs)
   }
   return { sources, unused, clashes }

@@ -5,6 +5,7 @@ import type { Program } from '../../src/compiler/program.js'
 import { elements, type OperatorKind } from '../../src/model/graph.js'
 import { resnet } from '../../src/model/zoo/index.js'
 import type { Model } from '../../src/model/model.js'
+import { randomDepthwiseModel } from './support/random-depthwise-model.js'
 import { randomModel } from './support/random-model.js'
 import { randomSequenceModel } from './support/random-sequence-model.js'
 import { randomTokenModel } from './support/random-token-model.js'
@@ -65,6 +66,12 @@ const anyTokenStep = fc.record({
   seed: fc.integer({ min: 0, max: 2 ** 31 })
 })
 
+const anyDepthwiseStep = fc.record({
+  model: randomDepthwiseModel(),
+  batch: fc.integer({ min: 2, max: 4 }),
+  seed: fc.integer({ min: 0, max: 2 ** 31 })
+})
+
 describe('gradients of any model', () => {
   it('agree with finite differences', () => {
     const seen = new Set<OperatorKind>()
@@ -73,6 +80,7 @@ describe('gradients of any model', () => {
     }
     fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 180 })
     fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
+    fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     const own = (kind: string): boolean => !['add', 'multiply', 'reshape'].includes(kind)
     const differentiated = [...operatorRows()].filter(([, { gradient, lossGradient }]) => gradient ?? lossGradient)
     const everyKind = differentiated.map(([kind]) => kind).filter(own)
@@ -96,5 +104,6 @@ describe('gradients of any model', () => {
       }
       fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 150 })
       fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
+      fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     })
 })

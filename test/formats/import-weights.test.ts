@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { importWeights, type ImportOptions } from '../../src/formats/import-weights.js'
-import { writeSafetensors } from '../../src/formats/safetensors.js'
+import { importWeights, matchTensors, type ImportOptions } from '../../src/formats/import-weights.js'
+import { writeSafetensors, type SafetensorsFile } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
 import { predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
@@ -73,6 +73,26 @@ describe('importing weights', function () {
     expect(statistics).to.deep.equal({ 'bn.runningMean': Float32Array.of(400, 401), 'bn.runningVariance': Float32Array.of(500, 501) })
     expect(loaded).to.have.members([...parametersOf(graph).map(({ name }) => name), ...Object.keys(statistics)])
     expect([initialised, unused]).to.deep.equal([[], []])
+  })
+
+  it('passes over what a family leaves out, such as the auxiliary classifier of Inception-v3, and nothing else', async () => {
+    const inception = modelNamed('inception_v3', { input: [3, 75, 75], classes: 3 })
+    const { values } = predictionGraph(inception)
+    const wanted = values.filter(({ role, name }) => role === 'parameter' || (role === 'statistic' && !name.endsWith('.count')))
+    const fileWith = (more: string) => ({
+      path: 'a file',
+      tensors: new Map([
+        ...wanted.map(({ name, shape }) => [name, { type: 'F32', shape }] as const),
+        [more, { type: 'F32', shape: [1] }] as const
+      ]) as unknown as SafetensorsFile['tensors'],
+      read: () => Promise.reject(new Error('nothing is read'))
+    })
+    expect((await matchTensors(fileWith('AuxLogits.fc.bias'), inception)).unused).to.deep.equal([])
+    await refused(
+      'SHAPE_MISMATCH',
+      () => matchTensors(fileWith('Logits.fc.bias'), inception),
+      'Logits.fc.bias of the file is not in the model'
+    )
   })
 
   it('converts other floats', async () => {

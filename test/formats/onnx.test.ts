@@ -8,6 +8,7 @@ import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
+  clamp,
   causalSelfAttention,
   concat,
   conv2d,
@@ -60,7 +61,7 @@ const others: readonly Model[] = [
     conv2d(3, 1, { name: 'output' }),
     relu()
   ),
-  ...[...activations, leakyRelu({ slope: 0.2 })].map((layer) => imageModel(layer.kind, [3, 6, 5], conv2d(5, 3), layer)),
+  ...[...activations, leakyRelu({ slope: 0.2 }), clamp(-0.25, 0.5)].map((layer) => imageModel(layer.kind, [3, 6, 5], conv2d(5, 3), layer)),
   imageModel('gelu', [3, 6, 5], conv2d(5, 3), gelu(), flatten(), linear(7), gelu({ approximate: 'tanh' })),
   imageModel('response norm', [7, 4, 5], localResponseNorm(3, { alpha: 0.5, beta: 0.6, k: 2 }), conv2d(16, 1), localResponseNorm(5)),
   imageModel(

@@ -13,7 +13,11 @@ const SCRIPT = fileURLToPath(new URL('../../../test/formats/reference_outputs.py
 const CLASSES = 7
 
 /** Ours, the name that the other library has, the library, and pixels a side. */
-const MODELS = [['vit-tiny', 'vit_tiny_patch16_224', 'timm', 112]] as const
+const MODELS = [
+  ['vit-tiny', 'vit_tiny_patch16_224', 'timm', 112],
+  ['mobilenet_v2', 'mobilenet_v2', 'torchvision', 96],
+  ['inception_v3', 'inception_v3', 'torchvision', 96]
+] as const
 
 async function floats(path: string): Promise<Float32Array> {
   const { buffer, byteOffset, length } = await readFile(path)

@@ -37,6 +37,17 @@ describe('layers made of branches', () => {
     ])
   })
 
+  it('name the layers of their branches as they are told to', () => {
+    const named = (branchName: string) =>
+      parametersOf(
+        build(
+          image(concat([[conv2d(3, 1, { name: 'a' })], [conv2d(2, 1, { name: 'b' })]], { name: 'c', branchName }), flatten(), linear(2))
+        )
+      ).map(({ name }) => name)
+    expect(named('d')).to.include.members(['d.a.weight', 'd.b.weight'])
+    expect(named('')).to.include.members(['a.weight', 'b.weight'])
+  })
+
   it('multiply two of one shape, x itself where there is no shortcut', () => {
     const model = image(multiply({ name: 'gate', body: [conv2d(4, 1), sigmoid()] }), flatten(), linear(2))
     const [operator] = build(model).operators.filter(({ kind }) => kind === 'multiply')
@@ -54,6 +65,7 @@ describe('layers made of branches', () => {
     const rows: [Layer, 'SHAPE_MISMATCH' | 'INVALID_MODEL', ...string[]][] = [
       [concat([[conv2d(3, 3)], []]), 'SHAPE_MISMATCH', 'concat1', '(3, 4, 4)', '(4, 6, 6)'],
       [concat([[flatten()], []]), 'SHAPE_MISMATCH', 'concat1', '(144)'],
+      [concat([[], []], { branchName: 'a b' }), 'INVALID_MODEL', 'concat1', 'branchName', 'a b'],
       [concat([]), 'INVALID_MODEL', 'concat1', 'branches', '[]'],
       [multiply({ body: [conv2d(3, 1)] }), 'SHAPE_MISMATCH', 'multiply1', '(3, 6, 6)'],
       [multiply({ body: [] }), 'INVALID_MODEL', 'multiply1', 'body'],

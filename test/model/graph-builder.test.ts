@@ -4,6 +4,7 @@ import { parametersOf, sameShape, type Graph, type Value } from '../../src/model
 import {
   avgPool2d,
   batchNorm2d,
+  clamp,
   concat,
   conv2d,
   defineModel,
@@ -163,7 +164,7 @@ describe('a model that cannot be', () => {
       'a kind that does not exist',
       [{ kind: 'attention' } as unknown as Layer],
       'INVALID_MODEL',
-      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, classToken, composed, concat, conv2d, dropout, embedding'
+      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, clamp, classToken, composed, concat, conv2d, dropout, embedding'
     ],
     ['a named layer of such a kind', [flatten(), kind('softmax', 'last')], 'INVALID_MODEL', 'layers.1.kind: received "softmax"'],
     ['a kind that every object has', [kind('constructor')], 'INVALID_MODEL', 'layers.0.kind: received "constructor"'],
@@ -193,6 +194,14 @@ describe('a model that cannot be', () => {
     ['a rate as text', [dropout('0.5' as unknown as number)], 'INVALID_MODEL', 'layer dropout1: rate: received "0.5"; use a number from 0'],
     ['an epsilon as text', [batchNorm2d({ epsilon: '1' as unknown as number })], 'INVALID_MODEL', 'layer bn1: epsilon: received "1"'],
     ['a slope as text', [leakyRelu({ slope: '1' as unknown as number })], 'INVALID_MODEL', 'layer leakyRelu1: slope: received "1"'],
+    [
+      'bounds in the wrong order',
+      [clamp(1, 1)],
+      'INVALID_MODEL',
+      'layer clamp1: most: received 1; use a number above 1 and that bfloat16 holds exactly, such as 6'
+    ],
+    ['a bound that bfloat16 rounds', [clamp(0, 6.01)], 'INVALID_MODEL', 'layer clamp1: most: received 6.01'],
+    ['a bound without end', [clamp(-Infinity, 6)], 'INVALID_MODEL', 'layer clamp1: least: received -Infinity'],
     ['an alpha as text', [localResponseNorm(5, { alpha: '1' as unknown as number })], 'INVALID_MODEL', 'layer lrn1: alpha: received "1"'],
     [
       'a k that is too small',

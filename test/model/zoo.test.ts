@@ -27,6 +27,11 @@ describe('the zoo', () => {
     ['resnet50', imagenet, 25_557_032],
     ['resnet101', imagenet, 44_549_160],
     ['resnet152', imagenet, 60_192_808],
+    ['mobilenet_v2', imagenet, 3_504_872],
+    // torchvision counts 3,326,696 more in the auxiliary classifier.
+    ['inception_v3', imagenet, 27_161_264 - 3_326_696],
+    // Caffe's cifar10_quick.
+    ['convnet', cifar, 145_578],
     // As timm counts those of 16 pixels a patch.
     ['vit-tiny', imagenet, 5_717_416],
     ['vit-small', imagenet, 22_050_664],
@@ -55,7 +60,7 @@ describe('the zoo', () => {
 
   it('fits other shapes', () => {
     for (const name of Object.keys(zoo).filter((each) => !['gpt', 'text-classifier'].includes(each))) {
-      const input = name === 'alexnet' || name === 'vgg16' ? [2, 100, 64] : [2, 24, 20]
+      const input = ['alexnet', 'vgg16', 'inception_v3'].includes(name) ? [2, 100, 80] : [2, 24, 20]
       const graph = buildGraph(modelNamed(name, { input, classes: 7 }), { batch: 3, mode: 'train' })
       expect(graph.values[graph.named.output!]!.shape, name).to.deep.equal([3, 7])
     }
@@ -91,10 +96,14 @@ describe('the zoo', () => {
     expect(tooSmall.code).to.equal('SHAPE_MISMATCH')
     expect(tooSmall.message).to.include('(3, 32, 32)').and.to.include('63 to 254 pixels')
     expect(thrown(() => modelNamed('vgg16', mnist)).message).to.include('32 to 255 pixels')
+    expect(thrown(() => modelNamed('inception_v3', cifar)).message)
+      .to.include('(3, 32, 32)')
+      .and.to.include('75 to 8192 pixels')
     expect(thrown(() => modelNamed('vgg16', { input: [3, 256, 256], classes: 2 })).message).to.include('32 to 255 pixels')
     expect(thrown(() => modelNamed('vgg16', { input: [784], classes: 2 })).message).to.include('(784)')
     for (const [name, least, most] of [
       ['alexnet', 63, 254],
+      ['inception_v3', 75, 299],
       ['vgg16', 32, 255]
     ] as const)
       for (const side of [least, most])
@@ -124,6 +133,19 @@ describe('the zoo', () => {
     )
   })
 
+  it('keeps more of small images in MobileNetV2, with the same weights', () => {
+    const last = (side: number) => {
+      const { values } = predictionGraph(modelNamed('mobilenet_v2', { input: [3, side, side], classes: 1000 }))
+      return values.find(({ name }) => name === 'features.18.2')!.shape.slice(2)
+    }
+    expect([last(224), last(64), last(32)]).to.deep.equal([
+      [7, 7],
+      [2, 2],
+      [4, 4]
+    ])
+    expect(parameterCount(modelNamed('mobilenet_v2', { input: [3, 32, 32], classes: 1000 }))).to.equal(3_504_872)
+  })
+
   it('keeps the size of its features, and so of its weights, for images around 224 pixels', () => {
     const sizes = (name: string, side: number) => parameterCount(modelNamed(name, { input: [3, side, side], classes: 1000 }))
     for (const side of [224, 254]) expect([sizes('alexnet', side), sizes('vgg16', side)]).to.deep.equal([61_100_840, 138_365_992])
@@ -142,6 +164,45 @@ describe('the zoo', () => {
       const convolutions = [0, 3, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40]
       const layers = convolutions.flatMap((i) => [`features.${i}`, `features.${i + 1}`]).concat([0, 3, 6].map((i) => `classifier.${i}`))
       expect(names('vgg16')).to.deep.equal(layers.flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]))
+    })
+
+    it('in MobileNetV2', () => {
+      const all = names('mobilenet_v2')
+      const normed = (layer: string, norm: string): string[] => [`${layer}.weight`, `${norm}.weight`, `${norm}.bias`]
+      const at = (i: number) => all.filter((name) => name.startsWith(`features.${i}.`))
+      expect(at(0)).to.deep.equal(normed('features.0.0', 'features.0.1'))
+      expect(at(1)).to.deep.equal([
+        ...normed('features.1.conv.0.0', 'features.1.conv.0.1'),
+        ...normed('features.1.conv.1', 'features.1.conv.2')
+      ])
+      for (let i = 2; i < 18; i++)
+        expect(at(i)).to.deep.equal(
+          [
+            ['0.0', '0.1'],
+            ['1.0', '1.1'],
+            ['2', '3']
+          ].flatMap(([layer, norm]) => normed(`features.${i}.conv.${layer}`, `features.${i}.conv.${norm}`))
+        )
+      expect(all.slice(-5)).to.deep.equal([...normed('features.18.0', 'features.18.1'), 'classifier.1.weight', 'classifier.1.bias'])
+    })
+
+    it('in Inception-v3', () => {
+      const all = names('inception_v3')
+      const units = (block: string) =>
+        new Set(all.filter((name) => name.startsWith(`${block}.`)).map((name) => name.split('.').slice(1, -2).join('.')))
+      expect([...units('Mixed_6b')]).to.deep.equal([
+        'branch1x1',
+        ...[1, 2, 3].map((i) => `branch7x7_${i}`),
+        ...[1, 2, 3, 4, 5].map((i) => `branch7x7dbl_${i}`),
+        'branch_pool'
+      ])
+      expect([...units('Mixed_7c')]).to.deep.equal(
+        ['branch1x1', 'branch3x3_1', 'branch3x3_2a', 'branch3x3_2b']
+          .concat(['branch3x3dbl_1', 'branch3x3dbl_2', 'branch3x3dbl_3a', 'branch3x3dbl_3b'])
+          .concat(['branch_pool'])
+      )
+      expect(all.slice(0, 3)).to.deep.equal(['conv.weight', 'bn.weight', 'bn.bias'].map((name) => `Conv2d_1a_3x3.${name}`))
+      expect(all).to.have.length(94 * 3 + 2)
     })
 
     it('and of timm in vision transformers', () => {

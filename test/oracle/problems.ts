@@ -1,4 +1,4 @@
-import { alexnet, gpt, imagenetResnet, lenet, resnet, vgg16, vit } from '../../src/model/zoo/index.js'
+import { alexnet, convnet, gpt, imagenetResnet, inceptionV3, lenet, mobilenetV2, resnet, vgg16, vit } from '../../src/model/zoo/index.js'
 import { problemOf, textProblemOf, type Problem } from './problem.js'
 
 const MNIST = [1, 28, 28]
@@ -14,6 +14,12 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['resnet50', () => problemOf((shape) => imagenetResnet(shape, { depth: 50 }), { sample: [3, 64, 64], batch: 16, steps: 1 })],
   ['vgg16', () => problemOf((shape) => vgg16(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1 })],
   ['gpt', () => textProblemOf((shape) => gpt(shape, GPT), { context: 16, batch: 4, steps: 10, size: GPT })],
+  ['mobilenet_v2', () => problemOf((shape) => mobilenetV2(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1, gentle: true })],
+  [
+    'inception_v3',
+    () => problemOf((shape) => inceptionV3(shape, { dropout: 0 }), { sample: [3, 139, 139], batch: 4, steps: 1, gentle: true })
+  ],
+  ['convnet', () => problemOf(convnet, { sample: CIFAR, batch: 8, steps: 1 })],
   ['vit-tiny', () => problemOf((shape) => vit(shape, GPT), { sample: CIFAR, batch: 8, steps: 10, size: GPT })],
   ['alexnet', () => problemOf((shape) => alexnet(shape, { dropout: 0 }), { sample: [3, 63, 63], batch: 4, steps: 1 })]
 ]

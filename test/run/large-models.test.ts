@@ -8,6 +8,7 @@ describe('the models for photographs', function () {
     ['resnet50', 224],
     ['resnet18', 64],
     ['vgg16', 32],
+    ['mobilenet_v2', 32],
     ['alexnet', 63]
   ] as const)
     it(`${model} trains by name on images of ${side} pixels a side`, async () => {

@@ -2,7 +2,7 @@ import type { Model } from '../../src/model/model.js'
 import { modelNamed, zoo } from '../../src/model/zoo/index.js'
 
 /** Their operators are those of smaller models, many times over or with many weights. */
-const DEEP: readonly string[] = ['vgg16', 'resnet34', 'resnet50', 'resnet101', 'resnet152', 'vit-small', 'vit-base']
+const DEEP: readonly string[] = ['vgg16', 'resnet34', 'resnet50', 'resnet101', 'resnet152', 'inception_v3', 'vit-small', 'vit-base']
 /** Those that take tokens. */
 export const TEXT: readonly string[] = ['gpt', 'text-classifier']
 
@@ -14,6 +14,13 @@ export const smallZoo: readonly Model[] = Object.keys(zoo)
 export const deepZoo: readonly Model[] = DEEP.map(forSmallImages)
 
 function forSmallImages(name: string): Model {
-  const input = name === 'alexnet' ? [3, 63, 63] : /^(vgg|resnet|vit)/.test(name) ? [3, 32, 32] : [1, 28, 28]
+  const input =
+    name === 'alexnet'
+      ? [3, 63, 63]
+      : name === 'inception_v3'
+        ? [3, 75, 75]
+        : /^(vgg|resnet|vit|mobilenet|convnet)/.test(name)
+          ? [3, 32, 32]
+          : [1, 28, 28]
   return modelNamed(name, { input, classes: 10 })
 }

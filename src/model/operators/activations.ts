@@ -6,6 +6,8 @@ import { backwardBy, defineComposable, perElement, type Backpropagation } from '
 
 /** Activation functions: each takes a tensor of any shape, element by element. */
 
+type ClampAttributes = { readonly least: number; readonly most: number }
+
 declare module '../graph.js' {
   interface ComposableOperators {
     /** x -> y = max(0, x) */
@@ -24,6 +26,10 @@ declare module '../graph.js' {
     leakyRelu: { readonly slope: number }
     /** y, gy -> gx */
     leakyReluBackward: { readonly slope: number }
+    /** x -> y = min(max(x, least), most) */
+    clamp: ClampAttributes
+    /** y, gy -> gx */
+    clampBackward: ClampAttributes
     /** x -> y = x times the share of the standard normal distribution below x; `approximate` 1: by tanh */
     gelu: { readonly approximate: number }
     /** x, gy -> gx */
@@ -41,6 +47,7 @@ declare module '../layer.js' {
     sigmoid: ActivationLayer<'sigmoid'>
     tanh: ActivationLayer<'tanh'>
     leakyRelu: LeakyReluLayer
+    clamp: ClampLayer
     gelu: GeluLayer
     silu: ActivationLayer<'silu'>
   }
@@ -55,6 +62,12 @@ export interface LeakyReluLayer extends Named {
   readonly kind: 'leakyRelu'
   /** 0.01 if left out. */
   readonly slope?: number
+}
+
+export interface ClampLayer extends Named {
+  readonly kind: 'clamp'
+  readonly least: number
+  readonly most: number
 }
 
 export interface GeluLayer extends Named {
@@ -81,6 +94,16 @@ export function tanh(options: Named = {}): ActivationLayer<'tanh'> {
 /** x where it is positive, else `slope` (0.01) times x (Maas et al., ICML 2013). */
 export function leakyRelu(options: LayerOptions<LeakyReluLayer> = {}): LeakyReluLayer {
   return { kind: 'leakyRelu', ...options }
+}
+
+/** x, but no less than `least` and no more than `most`, two numbers that bfloat16 holds exactly. */
+export function clamp(least: number, most: number, options: Named = {}): ClampLayer {
+  return { kind: 'clamp', least, most, ...options }
+}
+
+/** min(max(0, x), 6) (Krizhevsky, 2010). */
+export function relu6(options: Named = {}): ClampLayer {
+  return clamp(0, 6, options)
 }
 
 /**
@@ -113,6 +136,22 @@ defineLayers({
       return to.result('leakyRelu', x, to.shape(x), { slope })
     }
   },
+  clamp: {
+    stem: 'clamp',
+    build(layer, to, x) {
+      // The gradient compares outputs with the bounds, which rounding must not move.
+      const bound = (parameter: 'least' | 'most', holds: (value: number) => boolean, wanted: string): number =>
+        to.number(
+          parameter,
+          layer[parameter],
+          `${wanted}that bfloat16 holds exactly, such as 6`,
+          (value) => isBfloat16(value) && holds(value)
+        )
+      const least = bound('least', () => true, '')
+      const most = bound('most', (value) => value > least, `above ${least} and `)
+      return to.result('clamp', x, to.shape(x), { least, most })
+    }
+  },
   gelu: {
     stem: 'gelu',
     build(layer, to, x) {
@@ -122,6 +161,12 @@ defineLayers({
     }
   }
 })
+
+/** Whether the lower half of its bits as a float is empty; below 2^127 in size, as the engine wants it. */
+function isBfloat16(value: number): boolean {
+  const [bits] = new Uint32Array(Float32Array.of(value).buffer)
+  return Math.fround(value) === value && bits! % 2 ** 16 === 0 && Math.abs(value) < 2 ** 127
+}
 
 const ofInput = ({ inputs: [x] }: Backpropagation<unknown>): ValueId[] => [x!]
 const ofOutput = ({ outputs: [y] }: Backpropagation<unknown>): ValueId[] => [y!]
@@ -139,6 +184,8 @@ defineComposable({
     onnx: (operator) => one('LeakyRelu', operator, { alpha: { float: operator.attributes.slope } })
   },
   leakyReluBackward: { flops: perElement(1) },
+  clamp: { gradient: backwardBy('clampBackward', ofOutput), flops: perElement(2), onnx: clampNodes },
+  clampBackward: { flops: perElement(2) },
   gelu: {
     gradient: backwardBy('geluBackward', ofInput),
     flops: perElement(8),
@@ -155,6 +202,14 @@ defineComposable({
   },
   siluBackward: { flops: perElement(8) }
 })
+
+function clampNodes({ name, inputs: [x], output, attributes: { least, most } }: OnnxOperator<ClampAttributes>): OnnxNodes {
+  const part = (suffix: string): string => `${output} ${suffix}`
+  return {
+    nodes: [node('Clip', name, [x!, part('least'), part('most')], output)],
+    scalars: { [part('least')]: least, [part('most')]: most }
+  }
+}
 
 /** x / 2 * (1 + erf(x / sqrt(2))): operator set 17 has no Gelu. */
 function geluByErf({ name, inputs: [x], output }: OnnxOperator<unknown>): OnnxNodes {

@@ -56,6 +56,8 @@ export interface MultiplyLayer extends TwoBranches {
 export interface ConcatLayer extends Named {
   readonly kind: 'concat'
   readonly branches: readonly (readonly Layer[])[]
+  /** What the names of the branches' layers begin with, in place of the block's own name and the branch's number; empty for nothing. */
+  readonly branchName?: string
 }
 
 /** body(x) + shortcut(x), then max(0, .) unless `relu` is false; without a shortcut x itself is added. */
@@ -98,9 +100,12 @@ defineLayers({
   concat: {
     stem: 'concat',
     inner: { branches: 'lists' },
-    build({ branches }, to, x) {
+    build({ branches, branchName }, to, x) {
       if (branches.length === 0) throw to.invalid('branches', branches, 'give it at least one list of layers')
-      const parts = branches.map((branch, i) => to.context.sequence(branch, x, `${to.name}.${i}.`))
+      if (branchName !== undefined && (typeof branchName !== 'string' || /\s/.test(branchName)))
+        throw to.invalid('branchName', branchName, 'use characters other than spaces')
+      const shared = branchName ? `${to.prefix}${branchName}.` : to.prefix
+      const parts = branches.map((branch, i) => to.context.sequence(branch, x, branchName === undefined ? `${to.name}.${i}.` : shared))
       const shapes = parts.map((part) => to.shape(part))
       const [first] = shapes as [readonly number[]]
       const alike = (shape: readonly number[]): boolean =>

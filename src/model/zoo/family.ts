@@ -39,6 +39,8 @@ export interface ZooFamily {
   readonly defaults: Defaults
   /** Of the pixels of colour images, from 0 to 1; for samples whose normalisation is not known. */
   readonly normalisation?: Normalisation
+  /** Names of tensors that another library's files have, and that its models have no use for: they are passed over when weights are read. */
+  readonly leftOut?: RegExp
   /** Checks the option `size`, for a family that has sizes. Throws INVALID_OPTION; `path` is that of the size. */
   readonly checkSize?: (size: object, path: string) => void
 }

@@ -316,6 +316,16 @@ export const operatorTable: readonly OperatorRow[] = [
     backward: [{ kind: 'leakyReluBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.relative }]
   },
   {
+    kind: 'clamp',
+    magnitude: magnitude.exact,
+    cases: [
+      { least: 0, most: 6 },
+      { least: -1, most: 0.5 },
+      { least: 0.25, most: 2 }
+    ].flatMap((bounds) => activationCases(bounds)),
+    backward: [{ kind: 'clampBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.exact }]
+  },
+  {
     kind: 'gelu',
     magnitude: magnitude.relative,
     cases: [0, 1].flatMap((approximate) => activationCases({ approximate })),

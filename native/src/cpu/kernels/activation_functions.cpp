@@ -1,4 +1,4 @@
-// sigmoid, tanh, leakyRelu, gelu and silu, element by element over memory as it lies, and their gradients.
+// sigmoid, tanh, leakyRelu, clamp, gelu and silu, element by element over memory as it lies, and their gradients.
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/normal_distribution.h"
@@ -29,6 +29,21 @@ struct LeakyRelu {
   Floats value(Floats x) const { return x < 0.0f ? x * leak : x; }
   Floats slope(Floats y) const { return y > 0.0f ? all(1.0f) : all(leak); }
   float leak;
+};
+
+struct Clamp {
+  explicit Clamp(const Attributes& attributes)
+      : least(static_cast<float>(attributes.number("least"))), most(static_cast<float>(attributes.number("most"))) {}
+  static constexpr bool kKeepsZero = false;
+  Floats value(Floats x) const {
+    const Floats raised = x < least ? all(least) : x;
+    return raised > most ? all(most) : raised;
+  }
+  Floats slope(Floats y) const {
+    const Floats below = y < most ? all(1.0f) : all(0.0f);
+    return y > least ? below : all(0.0f);
+  }
+  float least, most;
 };
 
 struct Silu {
@@ -138,6 +153,21 @@ void check_leaky_gradient(const Shapes& shapes) {
   check_leak(shapes);
 }
 
+void check_bounds(const Shapes& shapes) {
+  const double least = shapes.attributes().number("least"), most = shapes.attributes().number("most");
+  if (!(least < most && least > -0x1p127 && most < 0x1p127)) shapes.refuse("most", std::to_string(most), "give a number above least");
+}
+
+void check_clamp_value(const Shapes& shapes) {
+  check_value(shapes);
+  check_bounds(shapes);
+}
+
+void check_clamp_gradient(const Shapes& shapes) {
+  check_gradient(shapes);
+  check_bounds(shapes);
+}
+
 void check_gelu_value(const Shapes& shapes) {
   check_value(shapes);
   shapes.whole("approximate", 0, 1);
@@ -168,6 +198,8 @@ std::vector<Operator> operators() {
       gradient_of<Tanh>("tanhBackward", "y", check_gradient),
       value_of<LeakyRelu>("leakyRelu", check_leaky_value),
       gradient_of<LeakyRelu>("leakyReluBackward", "y", check_leaky_gradient),
+      value_of<Clamp>("clamp", check_clamp_value),
+      gradient_of<Clamp>("clampBackward", "y", check_clamp_gradient),
       value_of<Silu>("silu", check_value),
       gradient_of<Silu>("siluBackward", "x", check_gradient),
       value_of<Gelu>("gelu", check_gelu_value),

@@ -1,4 +1,4 @@
-// sigmoid, tanh, leakyRelu, gelu and silu, and their gradients.
+// sigmoid, tanh, leakyRelu, clamp, gelu and silu, and their gradients.
 #include <cmath>
 #include <numbers>
 
@@ -29,6 +29,21 @@ void check_leaky_gradient(const Request& request) {
   check_leak(request);
 }
 
+void check_bounds(const Request& request) {
+  const double least = request.attributes().number("least"), most = request.attributes().number("most");
+  if (!(least < most && least > -0x1p127 && most < 0x1p127)) request.refuse("most", std::to_string(most), "give a number above least");
+}
+
+void check_clamp_value(const Request& request) {
+  check_value(request);
+  check_bounds(request);
+}
+
+void check_clamp_gradient(const Request& request) {
+  check_gradient(request);
+  check_bounds(request);
+}
+
 void check_gelu_value(const Request& request) {
   check_value(request);
   request.whole("approximate", 0, 1);
@@ -41,7 +56,7 @@ void check_gelu_gradient(const Request& request) {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Each function's value at x, and its derivative: of y for sigmoid, tanh and leakyRelu, of x for the others.
+// Each function's value at x, and its derivative: of y for sigmoid, tanh, leakyRelu and clamp, of x for the others.
 using Function = double (*)(double at, const Attributes& attributes);
 
 double sigmoid(double x, const Attributes&) { return logistic(x); }
@@ -50,6 +65,13 @@ double tanh(double x, const Attributes&) { return std::tanh(x); }
 double tanh_slope(double y, const Attributes&) { return 1 - y * y; }
 double leaky_relu(double x, const Attributes& attributes) { return x < 0 ? x * attributes.number("slope") : x; }
 double leaky_relu_slope(double y, const Attributes& attributes) { return y > 0 ? 1 : attributes.number("slope"); }
+double clamp(double x, const Attributes& attributes) {
+  const double least = attributes.number("least"), most = attributes.number("most");
+  return x < least ? least : x > most ? most : x;
+}
+double clamp_slope(double y, const Attributes& attributes) {
+  return y > attributes.number("least") && y < attributes.number("most") ? 1 : 0;
+}
 double silu(double x, const Attributes&) { return x * logistic(x); }
 double silu_slope(double x, const Attributes&) { return logistic(x) * (1 + x * (1 - logistic(x))); }
 
@@ -112,6 +134,8 @@ std::vector<Operator> operators() {
       gradient_of<tanh_slope>("tanhBackward", "y", check_gradient),
       value_of<leaky_relu>("leakyRelu", check_leaky_value),
       gradient_of<leaky_relu_slope>("leakyReluBackward", "y", check_leaky_gradient),
+      value_of<clamp>("clamp", check_clamp_value),
+      gradient_of<clamp_slope>("clampBackward", "y", check_clamp_gradient),
       value_of<silu>("silu", check_value),
       gradient_of<silu_slope>("siluBackward", "x", check_gradient),
       value_of<gelu>("gelu", check_gelu_value),

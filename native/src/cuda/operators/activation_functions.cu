@@ -1,4 +1,5 @@
-// sigmoid, tanh, leakyRelu, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the first three, of x for the others.
+// sigmoid, tanh, leakyRelu, clamp, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the first four, of x for the
+// others.
 #include <cmath>
 
 #include "cuda/launch.h"
@@ -27,6 +28,12 @@ struct LeakyRelu {
   float leak;
   EVERYWHERE float value(float x) const { return x < 0 ? x * leak : x; }
   EVERYWHERE float slope(float y) const { return y > 0 ? 1 : leak; }
+};
+
+struct Clamp {
+  float least, most;
+  EVERYWHERE float value(float x) const { return x < least ? least : x > most ? most : x; }
+  EVERYWHERE float slope(float y) const { return y > least && y < most ? 1 : 0; }
 };
 
 struct Silu {
@@ -95,6 +102,10 @@ MadeKernel make_activation_function(const OperatorSpec& spec, DeviceStream& stre
   if (kind == "tanh") return make(spec, stream, backward, Tanh{});
   if (kind == "silu") return make(spec, stream, backward, Silu{});
   if (kind == "leakyRelu") return make(spec, stream, backward, LeakyRelu{static_cast<float>(spec.attributes.number("slope"))});
+  if (kind == "clamp") {
+    const Attributes& bounds = spec.attributes;
+    return make(spec, stream, backward, Clamp{static_cast<float>(bounds.number("least")), static_cast<float>(bounds.number("most"))});
+  }
   return flag(spec.attributes, "approximate") ? make(spec, stream, backward, GeluByTanh{}) : make(spec, stream, backward, Gelu{});
 }
 
@@ -106,6 +117,8 @@ const Registered kOperators{{
     {"tanhBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"leakyRelu", {alike}, {alike}, make_activation_function, {{0, 0}}},
     {"leakyReluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"clamp", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"clampBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"gelu", {alike}, {alike}, make_activation_function, {{0, 0}}},
     {"geluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"silu", {alike}, {alike}, make_activation_function, {{0, 0}}},
