@@ -1,10 +1,13 @@
 import { expect } from 'chai'
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
 import type { EvaluationAverage, Handle, LevelSpec, SnapshotContents } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import type { NamedRule } from '../../src/rules/rules.js'
 import { addStates, ownedStates } from '../../src/run/hosts/owned-states.js'
 import { refused } from '../support/codes.js'
+import { skip } from '../support/skip.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
 import { HostsRun, joined, levelOf, training } from './support/hosts-run.js'
 import { DEVICES } from './support/level-cases.js'
@@ -55,6 +58,13 @@ function wholeSnapshot(run: HostsRun): SnapshotContents {
   const found = { counts, vectors: Object.fromEntries(vectors.map((name) => [name, engine.readSnapshot(own!, name)])) }
   for (const snapshot of snapshots) engine.release(snapshot)
   return found
+}
+
+/** How often the threads of the hosts of this process have been given a processor. */
+function turnsOfHosts(): number {
+  const tasks = readdirSync('/proc/self/task').map((task) => `/proc/self/task/${task}`)
+  const hosts = tasks.filter((task) => readFileSync(`${task}/comm`, 'utf8') === 'arbalest-hosts\n')
+  return hosts.reduce((turns, task) => turns + Number(readFileSync(`${task}/schedstat`, 'utf8').trim().split(' ')[2]), 0)
 }
 
 describe('A group over hosts whose owners of chunks apply the rule', () => {
@@ -294,6 +304,22 @@ describe('A group over hosts', () => {
       expect(engine.groupStatus(run.runs[1]!.group)).to.include({ round: 10 })
       run.release()
     })
+
+  // Each poll takes a core from a learner for a moment: at a pause of 1 ms, that of a host that waits, they are nearly a thousand.
+  it('looks for messages that nobody waits for less than 500 times a second', async function () {
+    if (process.platform !== 'linux') skip(this, 'the system does not count the turns of threads')
+    const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2)
+    run.add(2).lift()
+    run.iterate(3, 1)
+    await sleep(50)
+    const before = turnsOfHosts()
+    await sleep(500)
+    const turns = turnsOfHosts() - before
+    run.iterate(3, 1)
+    expect(run.centrals()[0]!.equals(run.centrals()[1]!)).to.equal(true)
+    run.release()
+    expect(turns / 0.5 / 2).to.be.within(1, 500)
+  })
 
   it('rests at a round that all hosts agree on, closes it with all losses, and goes on once all have lifted the pause', () => {
     const what = training()

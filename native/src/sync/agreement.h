@@ -50,6 +50,7 @@ class Agreement {
   size_t rank() const { return static_cast<size_t>(words_.rank()); }
   Phase phase() const { return phase_; }
   std::exception_ptr failure() const { return words_.failure(); }
+  void await(bool awaits) { words_.await(awaits); }
   void set_period(int64_t period) { words_.set_longest(longest_of(period)); }
 
   // While it is running:

@@ -74,7 +74,9 @@ Outcome SynchronousGroup::await_agreement(Lock& lock, int learner, int64_t round
     }
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return Outcome::waiting;
+    agreement_->await(true);
     changed_.wait_until(lock, std::min(deadline, now + kSlice));
+    agreement_->await(false);
   }
 }
 

@@ -97,7 +97,7 @@ std::optional<HostWords::Told> HostWords::take() {
 void HostWords::expect(int rank) {
   Incoming& incoming = incoming_[static_cast<size_t>(rank)];
   incoming.next.assign(longest_, std::byte{0});
-  hosts_->receive(this, Channel::words, rank, tag_, incoming.next, [this, rank] { arrive(rank); });
+  hosts_->foresee(this, Channel::words, rank, tag_, incoming.next, [this, rank] { arrive(rank); });
 }
 
 void HostWords::arrive(int rank) {

@@ -33,6 +33,8 @@ class HostWords {
   // Of the words after the next.
   void set_longest(size_t bytes);
   void tell(Bytes word);
+  // Whether somebody waits for the next words: they are looked for more often.
+  void await(bool awaits) { hosts_->await(this, awaits); }
   // The next word of every host where all have told theirs.
   std::optional<Told> take();
 

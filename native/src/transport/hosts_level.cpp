@@ -104,6 +104,7 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
     exchange.own_count = part.learners;
     exchange.is_counted = false;
     exchange.summed = exchange.relayed = 0;
+    if (under_way_++ == 0) hosts_->await(this, true);
     if (!paused_) begin(exchange);
   }
   auto request = std::make_unique<Request>();
@@ -166,12 +167,13 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
     changed_.wait_for(lock, kSlice, [&] { return called || called_; });
     called_ = false;
   }
+  if (--under_way_ == 0) hosts_->await(this, false);
   reduction.parts = {exchange.total > 0 ? PartialSum{result(exchange.round), exchange.total} : PartialSum{}};
   return true;
 }
 
 void HostsLevel::expect_counts(Exchange& exchange) {
-  for (const size_t host : others_) receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
+  for (const size_t host : others_) foresee(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
 }
 
 void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
@@ -179,7 +181,7 @@ void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
   chunk.has_partial = false;
   for (const size_t host : neighbours_) {
     ++chunk.missing;
-    hosts_->receive(this, Channel::data, static_cast<int>(host), tag_ + kChunks, place_of(exchange.received[host], chunk),
+    hosts_->foresee(this, Channel::data, static_cast<int>(host), tag_ + kChunks, place_of(exchange.received[host], chunk),
                     [this, &chunk, host] {
                       const std::lock_guard lock(mutex_);
                       chunk.arrived.push_back(host);
@@ -190,7 +192,7 @@ void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
                     });
   }
   if (chunk.before != kNone)
-    receive(chunk.missing, Channel::data, static_cast<size_t>(chunk.before), tag_ + kChunks, place_of(exchange.before, chunk));
+    foresee(chunk.missing, Channel::data, static_cast<size_t>(chunk.before), tag_ + kChunks, place_of(exchange.before, chunk));
 }
 
 bool HostsLevel::is_summed(const Exchange& exchange) const {
@@ -315,6 +317,11 @@ void HostsLevel::send(Exchange& exchange, Channel channel, size_t to, int tag, s
 void HostsLevel::receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes) {
   ++left;
   hosts_->receive(this, channel, static_cast<int>(from), tag, bytes, [this, &left] { arrive(left); });
+}
+
+void HostsLevel::foresee(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes) {
+  ++left;
+  hosts_->foresee(this, channel, static_cast<int>(from), tag, bytes, [this, &left] { arrive(left); });
 }
 
 void HostsLevel::arrive(int& left) {

@@ -113,6 +113,7 @@ class HostsLevel final : public Level {
   void expect(Exchange& exchange, Chunk& chunk);
   void send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes);
   void receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes);
+  void foresee(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes);
   void arrive(int& left);
   bool is_summed(const Exchange& exchange) const;
   bool is_finished(const Exchange& exchange) const { return is_summed(exchange) && exchange.missing_sums == 0; }
@@ -162,6 +163,7 @@ class HostsLevel final : public Level {
   Racks racks_;                     // hosts that are there
   size_t rack_ = 0;                 // this host's
   std::deque<Exchange> exchanges_;  // by bucket
+  size_t under_way_ = 0;            // exchanges
   // In the order of their starts.
   std::deque<Exchange*> unsummed_;
   std::deque<Exchange*> unrelayed_;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kShortestPause = 50us, kLongestPause = 1000us, kIdlePause = 10'000us;
+constexpr Clock::duration kShortestPause = 50us, kLongestPause = 1ms, kForeseenPause = 4ms, kIdlePause = 10ms;
 // Polls without a pause after something has moved: a message seldom comes alone.
 constexpr int kEagerPolls = 20;
 constexpr auto kBeat = 1s;
@@ -59,17 +59,32 @@ void HostsThread::wait_until_open() const {
 }
 
 void HostsThread::send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done) {
-  const std::lock_guard lock(mutex_);
-  if (failure_) return;
-  orders_.push_back({owner, true, channel, to, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, std::move(done)});
-  called_.notify_one();
+  order({owner, true, channel, to, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, std::move(done)});
 }
 
 void HostsThread::receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
+  order({owner, false, channel, from, tag, bytes, std::move(done)});
+}
+
+void HostsThread::foresee(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
+  order({owner, false, channel, from, tag, bytes, std::move(done), true});
+}
+
+void HostsThread::order(Order order) {
   const std::lock_guard lock(mutex_);
   if (failure_) return;
-  orders_.push_back({owner, false, channel, from, tag, bytes, std::move(done)});
+  orders_.push_back(std::move(order));
   called_.notify_one();
+}
+
+void HostsThread::await(const void* owner, bool awaits) {
+  const std::lock_guard lock(mutex_);
+  if (!awaits) {
+    awaiting_.erase(owner);
+  } else if (awaiting_.insert(owner).second) {
+    is_called_ = true;
+    called_.notify_one();
+  }
 }
 
 void HostsThread::give_up(const void* owner) noexcept {
@@ -80,10 +95,12 @@ void HostsThread::give_up(const void* owner) noexcept {
       const std::lock_guard lock(mutex_);
       std::erase_if(orders_, [&](const Order& order) { return order.owner == owner; });
       on_change_.erase(owner);
+      awaiting_.erase(owner);
       return;
     }
   }
   std::unique_lock lock(mutex_);
+  awaiting_.erase(owner);
   to_leave_.push_back(owner);
   called_.notify_one();
   answered_.wait(lock,
@@ -180,6 +197,7 @@ void HostsThread::join(std::unique_ptr<Link> link) {
   link_ranks_.resize(static_cast<size_t>(size_));
   std::iota(link_ranks_.begin(), link_ranks_.end(), 0);
   last_turn_ = Clock::now();
+  eager_ = kEagerPolls;
   for (const int rank : others()) expect_beat(rank);
   beat();
   {
@@ -225,9 +243,19 @@ void HostsThread::sleep() {
     return;
   }
   std::unique_lock lock(mutex_);
-  const auto called = [this] { return over_ || (ends_ && !ending_) || abort_ || !orders_.empty() || !to_leave_.empty(); };
-  called_.wait_for(lock, urgent_ > 0 || ending_ ? pause_ : kIdlePause, called);
-  pause_ = std::min<Clock::duration>(pause_ + pause_ / 16, kLongestPause);
+  const auto called = [this] { return over_ || (ends_ && !ending_) || abort_ || !orders_.empty() || !to_leave_.empty() || is_called_; };
+  const auto under_way = [this](Urgency urgency) { return under_way_by_urgency_[static_cast<size_t>(urgency)] > 0; };
+  if (under_way(Urgency::awaited) || !awaiting_.empty() || ending_) {
+    called_.wait_for(lock, pause_, called);
+    pause_ = std::min(pause_ + pause_ / 8, kLongestPause);
+  } else if (under_way(Urgency::foreseen)) {
+    called_.wait_for(lock, pause_, called);
+    pause_ = std::min(2 * pause_, kForeseenPause);
+  } else {
+    called_.wait_for(lock, kIdlePause, called);
+  }
+  // Somebody waits from now on.
+  if (std::exchange(is_called_, false)) pause_ = kShortestPause;
 }
 
 void HostsThread::take_calls() {
@@ -261,9 +289,9 @@ void HostsThread::start(Order order) {
     const int rank = link_ranks_[static_cast<size_t>(order.rank)];
     const Link::Transfer transfer = order.sends ? link_->send(order.channel, rank, order.tag, order.bytes)
                                                 : link_->receive(order.channel, rank, order.tag, order.bytes);
-    const bool urgent = order.channel != Channel::control;
-    urgent_ += urgent;
-    under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, false, std::move(order.done)});
+    const Urgency urgency = order.channel == Channel::control ? Urgency::none : order.is_foreseen ? Urgency::foreseen : Urgency::awaited;
+    ++under_way_by_urgency_[static_cast<size_t>(urgency)];
+    under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgency, false, std::move(order.done)});
   });
 }
 
@@ -285,7 +313,7 @@ void HostsThread::recover() {
     const std::vector<int> former = link_->shrink();
     if (former.empty()) throw Error("HOST_LOST", reason);
     under_way_.clear();
-    urgent_ = 0;
+    under_way_by_urgency_ = {};
     take_survivors(former, reason);
     owners = listeners();
     states = all_states(states_of(owners));
@@ -391,7 +419,7 @@ bool HostsThread::poll() {
     if (found == under_way_.end()) continue;
     const UnderWay ended = std::move(found->second);
     under_way_.erase(found);
-    urgent_ -= ended.urgent;
+    --under_way_by_urgency_[static_cast<size_t>(ended.urgency)];
     if (!ended.given_up) ended.done();
   }
   return !done_.empty();
@@ -445,7 +473,7 @@ void HostsThread::cancel_receives(const void* owner) {
       ++each;
       continue;
     }
-    urgent_ -= transfer.urgent;
+    --under_way_by_urgency_[static_cast<size_t>(transfer.urgency)];
     each = under_way_.erase(each);
   }
   leaving_.push_back({owner, Clock::now() + kPatience});

@@ -7,10 +7,12 @@
 // of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks; a lost one has its own no
 // more.
 //
-// An MPI library works in its calls alone, so the thread polls while words or data are under way: at once after something has moved, then
-// at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
+// An MPI library works in its calls alone, so the thread polls: at once after something has moved, then at pauses that grow from 50 us to
+// 1 ms while something is awaited, and faster to 4 ms while receives are only foreseen. A poll takes a core from a learner for a moment, so
+// owners tell what they wait for. Without words and data under way it looks for beats and messages every 10 ms.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <functional>
@@ -18,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -76,6 +79,9 @@ class HostsThread {
   // transfers that are given up together. Its memory is read or written until `done` is called, or give_up() returns.
   void send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
   void receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
+  // A receive before anybody waits for its message: it is awaited while await(owner, true) holds.
+  void foresee(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
+  void await(const void* owner, bool awaits);
   // When it returns, nothing of the owner is under way and none of its `done` will be called. Receives are given up. What is being sent
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
   void give_up(const void* owner) noexcept;
@@ -95,6 +101,7 @@ class HostsThread {
   void abort(int code);
 
  private:
+  enum class Urgency : uint8_t { none, foreseen, awaited };
   struct Order {
     const void* owner = nullptr;
     bool sends = false;
@@ -102,6 +109,7 @@ class HostsThread {
     int rank = 0, tag = 0;
     std::span<std::byte> bytes;
     Done done;
+    bool is_foreseen = false;
   };
   struct Listener {
     const void* owner;
@@ -110,7 +118,8 @@ class HostsThread {
   };
   struct UnderWay {
     const void* owner;
-    bool sends, urgent;
+    bool sends;
+    Urgency urgency;
     bool given_up;
     Done done;  // kept until the transfer is over: it may hold what is being sent
   };
@@ -135,6 +144,7 @@ class HostsThread {
   void work(const std::function<std::unique_ptr<Link>()>& open, const std::shared_ptr<Opening>& opening);
   void join(std::unique_ptr<Link> link);
   void tell_change();
+  void order(Order order);
   // Until all hosts end.
   void serve();
   // What the link is asked for. Where it tells of a loss, recover() is due.
@@ -176,8 +186,10 @@ class HostsThread {
   std::vector<Order> orders_;
   std::map<const void*, Listener> on_change_;
   std::map<int, std::string> lost_;                     // why, by rank
+  std::set<const void*> awaiting_;                      // owners that wait for what they have foreseen
   std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
   bool opened_ = false, closed_ = false;
+  bool is_called_ = false;            // by an owner that awaits something
   bool ends_ = false, over_ = false;  // as end() and the destructor ask
   bool ended_ = false;                // all hosts have ended the link
   std::optional<int> abort_;          // the exit code
@@ -190,8 +202,8 @@ class HostsThread {
   std::optional<std::string> loss_;  // that has yet to be recovered from
   std::vector<Peer> peers_;
   std::vector<Leaving> leaving_;
-  size_t urgent_ = 0;  // words and data under way
-  int eager_ = 0;      // polls without a pause that are left
+  std::array<size_t, 3> under_way_by_urgency_{};
+  int eager_ = 0;  // polls without a pause that are left
   bool ending_ = false;
   Clock::time_point last_turn_, last_beat_;
   Clock::duration pause_{};
