@@ -44,16 +44,12 @@ describe("A launcher's command line", () => {
     expect(inRacks([second!, first!]).slice(-2)).to.deep.equal(['--racks', '0;1,2'])
   })
 
-  it('leaves out racks where the hosts of this start are all in one, and sums by rack with them', () => {
+  it('lets a program that sums by rack do without, where the hosts of this start are all in one rack', () => {
     const [one] = LAUNCH.hosts.map((host) => ({ ...host, rack: 'rack0' }))
-    for (const words of [['--exchange', 'racks'], ['--exchange=racks']]) {
-      const program = ['node', 'arbalest.js', 'train', ...words, '--learners', '2']
-      const line = launcherLine(
-        { path: 'mpirun', kind: 'Open MPI', version: '5.0.11' },
-        { ...LAUNCH, program, hosts: [one!], tellsRacks: true }
-      )
-      expect(line.slice(line.indexOf('node'))).to.deep.equal(['node', 'arbalest.js', 'train', '--learners', '2'])
-    }
+    const inOneRack = (sumsByRack: boolean) =>
+      launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '5.0.11' }, { ...LAUNCH, hosts: [one!], tellsRacks: true, sumsByRack })
+    expect(inOneRack(true).slice(-3)).to.deep.equal(['train', '--exchange', 'sharded'])
+    expect(inOneRack(false).at(-1)).to.equal('train')
   })
 
   it('of Open MPI allows root where the user is root', () => {

@@ -1,18 +1,15 @@
-import { Command } from 'commander'
 import { builtMpi } from '../../engine/mpi.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { placed, racksOf, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
 import { canShrink, launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
 import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
 import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
-import { settingsOf } from '../../options/settings.js'
 import { asTyped } from '../as-typed.js'
-import { chosenConfig } from '../config-file.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
-import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
 import { Agent } from './agent.js'
+import { trainingOf } from './launched-training.js'
 import { jobsIn, programOf, sharingLaunch, type LaunchedJob } from './sharing-jobs.js'
 
 const flags = new OptionFlags(launchOptions.entries)
@@ -57,7 +54,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   const jobs = jobsIn(words, settings)
   const racks = settings.hostfile === undefined || jobs.length > 1 ? undefined : racksOf(readHostfile(settings.hostfile))
   const tellsRacks = racks !== undefined && settings.hubs === 0 && words[0] === 'train' && !words.some((word) => /^--racks(=|$)/.test(word))
-  const checkpoints = await Promise.all(jobs.map((job) => checkpointsOf([...job.words, ...(tellsRacks ? ['--racks', racks] : [])])))
+  const trainings = await Promise.all(jobs.map((job) => trainingOf([...job.words, ...(tellsRacks ? ['--racks', racks] : [])])))
+  const [first] = trainings
   const built = builtMpi()
   if (!built)
     throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
@@ -71,9 +69,11 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   const hosts = hostsOf(settings, launcher, jobs)
   const { hubs } = settings
   const launch =
-    jobs.length > 1 ? sharingLaunch(jobs, { hosts, hubs, launcher, json }) : { ...soloLaunch(words, { hosts, settings, json }), tellsRacks }
+    jobs.length > 1
+      ? sharingLaunch(jobs, { hosts, hubs, launcher, json })
+      : { ...soloLaunch(words, { hosts, settings, json }), tellsRacks, sumsByRack: first!.sumsByRack }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
-  const restarts = jobs.length === 1 && checkpoints[0] ? settings.restarts : 0
+  const restarts = jobs.length === 1 && first!.keepsCheckpoints ? settings.restarts : 0
   return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
 }
 
@@ -104,23 +104,6 @@ function show(line: readonly string[], launch: Launch, json: boolean): ExitCode 
   const { processes, hosts } = launch
   process.stdout.write(json ? `${JSON.stringify({ event: 'launch', processes, hosts, line })}\n` : `# ${spread(launch)}\n${quoted(line)}\n`)
   return EXIT.done
-}
-
-/** Whether the run keeps checkpoints, for restarts. Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
-async function checkpointsOf([name, ...words]: readonly string[]): Promise<boolean> {
-  if (name === 'crossover') return false
-  if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
-  const command = new Command('train').exitOverride().configureOutput({ writeOut: () => {}, outputError: () => {} })
-  addTrainFlags(command)
-  command.argument('[config]').option('--json').option('--stack')
-  command.parse(words, { from: 'user' })
-  const { json: _, stack: __, config, save: ___, ...values } = command.opts<CommonFlags & { config?: string | false; save?: string }>()
-  const chosen = await chosenConfig({ named: command.args[0], config })
-  try {
-    return settingsOf(trainOptionsOf(values, chosen.options)).checkpoint !== undefined
-  } catch (error) {
-    throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
-  }
 }
 
 /** None under Slurm, whose allocation has them. */

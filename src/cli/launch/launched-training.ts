@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { invalidOption } from '../../errors.js'
+import { settingsOf } from '../../options/settings.js'
+import { asTyped } from '../as-typed.js'
+import type { CommonFlags } from '../command.js'
+import { chosenConfig } from '../config-file.js'
+import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
+
+/** What a launcher has to know of the training that it starts. */
+export interface LaunchedTraining {
+  /** For restarts. */
+  readonly keepsCheckpoints: boolean
+  /** Whether it sums rack by rack, by its flags or its config. */
+  readonly sumsByRack: boolean
+}
+
+/** Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
+export async function trainingOf([name, ...words]: readonly string[]): Promise<{
+  readonly keepsCheckpoints: boolean
+  readonly sumsByRack: boolean
+}> {
+  if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false }
+  if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
+  const command = new Command('train').exitOverride().configureOutput({ writeOut: () => {}, outputError: () => {} })
+  addTrainFlags(command)
+  command.argument('[config]').option('--json').option('--stack')
+  command.parse(words, { from: 'user' })
+  const { json: _, stack: __, config, save: ___, ...values } = command.opts<CommonFlags & { config?: string | false; save?: string }>()
+  const chosen = await chosenConfig({ named: command.args[0], config })
+  try {
+    const { checkpoint, devices } = settingsOf(trainOptionsOf(values, chosen.options))
+    return { keepsCheckpoints: checkpoint !== undefined, sumsByRack: devices.exchange === 'racks' }
+  } catch (error) {
+    throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
+  }
+}

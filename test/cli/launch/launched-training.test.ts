@@ -1,0 +1,31 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { trainingOf } from '../../../src/cli/launch/launched-training.js'
+import { refused } from '../../support/codes.js'
+
+const RACKS = ['--racks', '0,1;2']
+
+describe('A training that is launched', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'arbalest-launched-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('sums by rack, and keeps checkpoints, by its flags or its config', async () => {
+    const config = join(folder, 'by-rack.json')
+    writeFileSync(config, JSON.stringify({ model: 'mlp', exchange: 'racks', checkpoint: { dir: folder } }))
+    const both = { keepsCheckpoints: true, sumsByRack: true }
+    expect(await trainingOf(['train', '--config', config, ...RACKS])).to.deep.equal(both)
+    expect(await trainingOf(['train', config, ...RACKS])).to.deep.equal(both)
+    expect(await trainingOf(['train', '--exchange', 'racks', '--checkpoint-dir', folder, ...RACKS])).to.deep.equal(both)
+    expect(await trainingOf(['train', ...RACKS])).to.deep.equal({ keepsCheckpoints: false, sumsByRack: false })
+    expect(await trainingOf(['train', config, '--exchange', 'sharded', ...RACKS])).to.include({ sumsByRack: false })
+  })
+
+  it('is none of another command', async () => {
+    await refused('INVALID_OPTION', () => trainingOf(['serve']), 'command: received "serve"', 'use train or crossover')
+  })
+})
