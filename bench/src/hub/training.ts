@@ -1,9 +1,11 @@
 import { loadavg } from 'node:os'
+import { predict } from '../arbalest.js'
 import type { BenchOptions } from '../bench.js'
 import type { HubResult } from '../hosts/hub-result.js'
 import { Laboratory } from '../hosts/laboratory.js'
 import { answerOf, node, onAllHosts, openMpi } from '../hosts/mpi.js'
 import { comparison } from '../pairs.js'
+import { median } from '../statistics.js'
 import { ddpSteps } from '../ddp-steps.js'
 import { HOSTS, MBIT, TIMES } from './central.js'
 import { pythonWithTorch } from './gloo.js'
@@ -14,7 +16,8 @@ const BATCH = 16
 
 /**
  * Whole training by S-SGD, a learner on each host: images a second of all hosts with a hub behind them, beside the same without one, and beside PyTorch's
- * DistributedDataParallel over Gloo on the same links. One row a model and peer.
+ * DistributedDataParallel over Gloo on the same links. One row a model and peer; that of `sharded` has the milliseconds of a step, and what the simulator
+ * says of them, for hosts that have a core each.
  */
 export async function training(options: BenchOptions, models: readonly string[]): Promise<readonly HubResult[]> {
   const mpi = openMpi()
@@ -38,20 +41,29 @@ export async function training(options: BenchOptions, models: readonly string[])
       sharded!.push(await ours(HOSTS))
       if (python) byDdp!.push(await ddp())
     }
-    const row = (peer: string, rates: readonly number[], peerMode: string): HubResult => ({
+    const simulated = await simulatedSteps(model)
+    const steps = (rates: readonly number[]) => (1000 * images(1)) / median(rates)
+    const milliseconds = { hub: steps(atHub!), sharded: steps(sharded!), simulated }
+    const row = (peer: string, rates: readonly number[], more: object): HubResult => ({
       bench: 'hub',
       case: `training hub h${HOSTS} link${TIMES}x ${model}`,
       peer,
       unit: 'images/s',
       ...comparison(atHub!, rates),
-      peerMode,
+      ...more,
       batch: BATCH,
       mbit: MBIT,
       mpi: mpi.name,
       load: loadavg()[0]!
     })
-    rows.push(row('sharded', sharded!, 'S-SGD without a hub'))
-    if (python) rows.push(row('ddp-gloo', byDdp!, `PyTorch ${python.torch}, DistributedDataParallel`))
+    rows.push(row('sharded', sharded!, { peerMode: 'S-SGD without a hub', milliseconds }))
+    if (python) rows.push(row('ddp-gloo', byDdp!, { peerMode: `PyTorch ${python.torch}, DistributedDataParallel` }))
   }
   return rows
+}
+
+async function simulatedSteps(model: string): Promise<Readonly<Record<string, number>>> {
+  const machines = { hosts: HOSTS, link: `${MBIT}Mbit`, hub: `${TIMES * MBIT}Mbit` }
+  const { modes } = await predict({ model, batch: BATCH, threads: 1, ...machines })
+  return Object.fromEntries(modes.map(({ mode, stepMilliseconds }) => [mode, stepMilliseconds]))
 }
