@@ -1,14 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { train, type Job } from './arbalest.js'
+import type { Job } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, workloadOf, type Case } from './cases.js'
+import { chosenCases, type Case } from './cases.js'
+import { startEndlessRun, wholeIteration } from './endless-run.js'
 import { compare, type Comparison, type Contestant } from './pairs.js'
-import { randomDataset } from './random-dataset.js'
 import { saveResults } from './results.js'
 import { median, quantile } from './statistics.js'
 import { Table } from './table.js'
+import { mainThreadTime } from './thread-times.js'
 
 /** Milliseconds between two asks. */
 const ASK_EVERY = 10
@@ -56,22 +56,9 @@ export const asks: Bench = {
 }
 
 async function measure(one: Case, options: BenchOptions): Promise<Result> {
-  const { model, batch, learners, precision } = one
-  const job = train({
-    model,
-    data: randomDataset(workloadOf(model)),
-    batch,
-    learners,
-    precision,
-    optimiser: { learningRate: 0.01 },
-    // Longer than the bench, and without the rests of measurements.
-    until: { steps: 20_000_000 },
-    evaluateEvery: 1e9,
-    seed: 1
-  })
+  const { batch, learners } = one
+  const job = await startEndlessRun(one)
   try {
-    await job.actors.synchroniser.ask.status()
-    await sleep(1000)
     const images = batch * learners
     const undisturbed = new Windows(job, images, false)
     const asked = new Windows(job, images, true)
@@ -113,15 +100,15 @@ class Windows implements Contestant {
   }
 
   async run(seconds: number): Promise<number> {
-    const from = await this.#whole()
-    const before = { at: performance.now(), processor: threadSeconds() }
+    const from = await wholeIteration(this.#job)
+    const before = { at: performance.now(), processor: mainThreadTime() }
     let count = 0
     const look = this.#asks ? () => this.#ask() : async () => {}
     const timer = setInterval(() => void look().then(() => count++), ASK_EVERY)
     await sleep(1000 * seconds)
     clearInterval(timer)
-    this.processor.push((1e3 * (threadSeconds() - before.processor)) / (performance.now() - before.at))
-    const until = await this.#whole()
+    this.processor.push((1e3 * (mainThreadTime() - before.processor)) / (performance.now() - before.at))
+    const until = await wholeIteration(this.#job)
     const elapsed = (until.at - from.at) / 1000
     if (this.#asks) this.asksPerSecond.push(count / elapsed)
     return (this.#images * (until.iterations - from.iterations)) / elapsed
@@ -132,20 +119,6 @@ class Windows implements Contestant {
     await this.#job.actors.synchroniser.ask.status()
     this.answers.push(performance.now() - start)
   }
-
-  /** The moment at which an iteration becomes whole: windows that begin and end there have no part of one. */
-  async #whole(): Promise<{ readonly iterations: number; readonly at: number }> {
-    const { iterations: first } = await this.#job.actors.synchroniser.ask.status()
-    for (;;) {
-      const { iterations } = await this.#job.actors.synchroniser.ask.status()
-      if (iterations > first) return { iterations, at: performance.now() }
-    }
-  }
-}
-
-/** The processor time of this process's first thread. */
-function threadSeconds(): number {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e9
 }
 
 function percent(share: number): string {
