@@ -333,15 +333,18 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.projection = nn.Linear(width, width)
 
-    def forward(self, x):
+    def forward(self, x, seen=None):
+        """`seen` (N, T): the positions that are attended to."""
         batch, length, width = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         if hasattr(F, "scaled_dot_product_attention"):
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+            y = F.scaled_dot_product_attention(q, k, v, None if seen is None else seen[:, None, None], is_causal=self.causal)
         else:
             scores = q @ k.transpose(-2, -1) / (width // self.heads) ** 0.5
             if self.causal:
                 scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -torch.inf)
+            if seen is not None:
+                scores = scores.masked_fill(~seen[:, None, None], -torch.inf)
             y = scores.softmax(-1) @ v
         return self.projection(y.transpose(1, 2).reshape(batch, length, width))
 
@@ -422,11 +425,45 @@ class Vit(nn.Module):
         return self.head(self.norm(self.blocks(self.dropout(x)))[:, 0])
 
 
+class TextBlock(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.attention = SelfAttention(heads, width, causal=False)
+        self.feed_forward = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x, seen):
+        x = x + self.attention(self.norm(x), seen)
+        return x + self.feed_forward(x)
+
+
+class TextClassifier(nn.Module):
+    """An encoder over bytes (T), zeros behind the end of a text: masked attention, and the mean of the positions that are left."""
+
+    def __init__(self, sample, classes, layers=2, heads=4, width=64):
+        super().__init__()
+        self.tokens = nn.Embedding(256, width)
+        self.positions = nn.Embedding(sample[0], width)
+        self.blocks = nn.ModuleList(TextBlock(heads, width) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, tokens):
+        seen = tokens != 0
+        x = self.tokens(tokens) + self.positions.weight
+        for block in self.blocks:
+            x = block(x, seen)
+        weights = seen.unsqueeze(-1).to(x.dtype)
+        return self.head(self.norm((x * weights).sum(1) / weights.sum(1)))
+
+
 VITS = {"vit-tiny": (3, 192), "vit-small": (6, 384), "vit-base": (12, 768)}
 
 
 def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
-    """The model of that name for samples (C, H, W), or tokens (T) for gpt; a transformer's `size` may be given; ValueError for a name that is not known."""
+    """The model of that name for samples (C, H, W), or tokens (T) for gpt and text-classifier; a transformer's `size` may be given; ValueError for a name that is not known."""
     if name == "mlp":
         return Mlp(sample, classes)
     if name == "lenet":
@@ -447,7 +484,9 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return Inception(sample, classes, dropout)
     if name == "mobilenet_v2":
         return MobileNetV2(sample, classes, dropout)
+    if name == "text-classifier":
+        return TextClassifier(sample, classes, **size)
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")

@@ -51,7 +51,13 @@ export interface OpenDataOptions extends OpenDatasetOptions {
 export async function openData(nameOrPath: string, { images, table = {}, ...options }: OpenDataOptions = {}): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
   const { ignore: _, categories: __, ...labelled } = table
-  const texts = { ...labelled, file: nameOrPath, ...(options.context !== undefined && { length: options.context }) }
+  const { context, tokenizer } = options
+  const texts = {
+    ...labelled,
+    file: nameOrPath,
+    ...(context !== undefined && { length: context }),
+    ...(tokenizer !== undefined && { tokenizer })
+  }
   if (isTablePath(nameOrPath))
     return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')
   if (!isTextPath(nameOrPath) && holdsTexts(nameOrPath)) return openTexts(texts, 'table.')

@@ -6,11 +6,12 @@ import { tokenizerFilesOf, type TokenizerFiles } from '../formats/tokenizer/toke
 import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
-import { kind, real, text as notEmpty, whole } from '../schema/values.js'
+import { real, text as notEmpty, whole } from '../schema/values.js'
 import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
 import { checkRegularFile, textIn } from './read-text.js'
 import { tokensOf } from './text-tokens.js'
+import { tokenizerPath } from './tokenizer-option.js'
 
 /** A text and how it becomes samples. */
 export interface TextDatasetOptions {
@@ -35,12 +36,7 @@ const textOptions = group({
   file: option(notEmpty('the path of a text')),
   name: option(notEmpty('a word or two')),
   context: option(whole({ min: 1, max: 2 ** 20, unit: 'characters' }), { default: 128 }),
-  tokenizer: option(
-    kind<string | TokenizerFiles>(
-      (value) => (typeof value === 'string' && value !== '') || typeof (value as Partial<TokenizerFiles> | null)?.json === 'string',
-      'the folder of a tokenizer, or a tokenizer.json'
-    )
-  ),
+  tokenizer: option(tokenizerPath),
   vocabulary: option(whole({ min: 2, max: 2 ** 21, unit: 'tokens' })),
   testFraction: option(real({ above: 0, below: 1 }), { default: 0.1 })
 })

@@ -42,9 +42,13 @@ export type TargetEncoding =
   | { readonly kind: 'classes'; readonly name: string }
   | { readonly kind: 'number'; readonly name: string; readonly mean: number; readonly std: number }
 
-/** The bytes of a text in UTF-8, each plus 1, up to a length; zeros after its end. */
+/** The bytes of a text in UTF-8 up to a length, or the tokens of a tokenizer, each plus 1; zeros after its end. */
 export interface TextEncoding {
-  readonly kind: 'bytes'
+  readonly kind: 'bytes' | 'tokens'
+  /** Of `tokens`. */
+  readonly tokenizer?: TokenizerFiles
+  /** Of `tokens`: how many values a token has, the end among them. */
+  readonly tokens?: number
   /** The column or field of the text; absent if the texts were files. */
   readonly column?: string
   readonly length: number
@@ -60,9 +64,6 @@ export interface LanguageEncoding {
   /** Tokens of a window. */
   readonly length: number
 }
-
-/** Tokens of a text in bytes: the end, and the bytes. */
-export const BYTE_TOKENS = 257
 
 /** How many features a row has. */
 export function featuresOf({ columns }: Pick<TableEncoding, 'columns'>): number {
@@ -93,6 +94,8 @@ const column = v.variant('kind', [
 
 const length = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 20))
 
+const tokenizer = v.strictObject({ json: v.string(), config: v.exactOptional(v.string()) })
+
 const encoding = v.variant('kind', [
   v.strictObject({ kind: v.literal('table'), columns: v.pipe(v.array(column), v.minLength(1)), target }),
   v.strictObject({
@@ -102,8 +105,16 @@ const encoding = v.variant('kind', [
     target
   }),
   v.strictObject({
+    kind: v.literal('tokens'),
+    tokenizer,
+    tokens: v.pipe(v.number(), v.safeInteger(), v.minValue(2), v.maxValue(2 ** 21)),
+    column: v.exactOptional(v.string()),
+    length,
+    target
+  }),
+  v.strictObject({
     kind: v.literal('language'),
-    tokenizer: v.strictObject({ json: v.string(), config: v.exactOptional(v.string()) }),
+    tokenizer,
     vocabulary: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 21)),
     length
   })

@@ -52,9 +52,9 @@ export const dataOptions = {
     flag: '--context <characters>',
     otherwise: '128'
   }),
-  /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json, if `data` names a text: its tokens instead of characters. */
+  /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json, if `data` names a text or texts with labels: its tokens instead of characters or bytes. */
   tokenizer: option(text('the folder of a tokenizer, or a tokenizer.json'), {
-    text: 'tokens of a text instead of characters: the folder of a tokenizer, or a tokenizer.json',
+    text: 'tokens of texts instead of characters or bytes: the folder of a tokenizer, or a tokenizer.json',
     flag: '--tokenizer <path>',
     otherwise: 'that of initial, else characters'
   }),
@@ -74,7 +74,7 @@ interface DataChoice {
 
 /** Refuses options for the files of a data set that is of another kind; `images` and `table` are the options as they were given. */
 export function checkData(faults: Faults, { data, dataDir, tokenizer, images, table }: DataChoice): void {
-  const isText = typeof data === 'string' && readsText(data)
+  const isText = typeof data === 'string' && (readsText(data) || readsLabelledTexts(data, table))
   if (tokenizer !== undefined && !isText) faults.refuse('tokenizer', tokenizer, 'leave it out: only a text has one')
   if (dataDir !== undefined && data === 'digits')
     faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
@@ -86,6 +86,12 @@ export function checkData(faults: Faults, { data, dataDir, tokenizer, images, ta
   if (isOther) refuseAll(faults, 'table', table, `${given} is neither a table nor a folder of texts`)
   if (isTable && (table as { readonly target?: unknown } | undefined)?.target === undefined)
     faults.refuse('table.target', undefined, 'name the column that is predicted (--target)')
+}
+
+/** Whether a path is that of a folder of texts, or of a table one of whose columns has texts. */
+function readsLabelledTexts(path: string, table: unknown): boolean {
+  if (!isPath(path)) return false
+  return isTablePath(path) ? (table as { readonly text?: unknown } | undefined)?.text !== undefined : holdsTexts(path)
 }
 
 function refuseAll(faults: Faults, group: string, options: unknown, reason: string): void {

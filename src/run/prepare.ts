@@ -213,7 +213,9 @@ async function openDataset(
 ): Promise<Dataset> {
   const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
   const dataset =
-    typeof data === 'string' ? await openData(data, { directory, images, table, ...(readsText(data) ? tokens : { context }) }) : data
+    typeof data === 'string'
+      ? await openData(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) })
+      : data
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 
@@ -238,14 +240,18 @@ const USUAL_CONTEXT = 128
 
 async function openModel(
   { model: given, size, labelSmoothing }: Settings,
-  { sample: input, classes, train: { target } }: Dataset,
+  { sample: input, classes, encoding, train: { target } }: Dataset,
   folder: HuggingFaceFolder | undefined
 ): Promise<Model> {
   if (folder && classes === 0) throw invalidOption('initial', folder.path, 'the targets of the data are numbers: its model is a classifier')
   const model = folder
     ? folder.model.modelFor({ input, classes })
     : typeof given === 'string'
-      ? modelNamed(given, { input, classes, ...(target && { target }) }, size)
+      ? modelNamed(
+          given,
+          { input, classes, ...(encoding?.kind === 'tokens' && { tokens: encoding.tokens! }), ...(target && { target }) },
+          size
+        )
       : given
   await loadOperators(model)
   return labelSmoothing === undefined ? model : { ...model, labelSmoothing }

@@ -10,7 +10,7 @@ export function encoded(encoding: SampleEncoding | undefined, given: Samples | r
   if (!Array.isArray(given)) return given as Samples
   const [first] = given as readonly unknown[]
   if (encoding?.kind === 'table') return encodeRows(encoding, given as readonly TableRow[])
-  if (encoding?.kind === 'bytes') return encodeTexts(encoding, given as readonly string[])
+  if (encoding?.kind === 'bytes' || encoding?.kind === 'tokens') return encodeTexts(encoding, given as readonly string[])
   throw invalidOption(
     'batch',
     first,

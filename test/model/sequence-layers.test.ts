@@ -1,7 +1,17 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { causalSelfAttention, defineModel, embedding, layerNorm, linear, positions } from '../../src/model/layers.js'
+import {
+  causalSelfAttention,
+  defineModel,
+  embedding,
+  flatten,
+  layerNorm,
+  linear,
+  meanPositions,
+  positions,
+  selfAttention
+} from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 import { thrown } from '../support/thrown.js'
 
@@ -40,6 +50,22 @@ describe('layers over sequences', () => {
     expect(outputs('predict')).to.deep.equal([1, 1])
   })
 
+  it('know one length for each padding, whichever layers leave it out', () => {
+    const layers = [
+      embedding(9, 6),
+      linear(18),
+      selfAttention(2, { padding: 0 }),
+      linear(18),
+      selfAttention(1, { padding: 0 }),
+      meanPositions({ padding: 0 })
+    ]
+    const { operators } = buildGraph(model([5], ...layers, linear(2)), { batch: 2, mode: 'train' })
+    const [lengths, ...more] = operators.filter(({ kind }) => kind === 'lengths')
+    expect(more).to.deep.equal([])
+    const read = operators.filter(({ inputs }) => inputs.includes(lengths!.outputs[0]!)).map(({ kind }) => kind)
+    expect(read).to.deep.equal(['selfAttention', 'selfAttention', 'meanPositions'])
+  })
+
   const refused: readonly [string, number[], Layer[], string, string][] = [
     [
       'an embedding of features',
@@ -54,6 +80,15 @@ describe('layers over sequences', () => {
     ['heads that do not divide', [4, 12], [causalSelfAttention(3)], 'INVALID_MODEL', 'heads: received 3; use a divisor of its 4 features'],
     ['a weight that is not there', [4, 2], [linear(3, { tied: 'tokens' })], 'INVALID_MODEL', 'layer linear1: tied: received "tokens"'],
     ['a weight of another shape', [4], [embedding(5, 2), linear(4, { tied: 'embedding1' })], 'INVALID_MODEL', 'its weight is (5, 2)'],
+    ['padding of features', [4, 6], [selfAttention(1, { padding: 0 })], 'INVALID_MODEL', "the model's input is not 4 tokens"],
+    [
+      'padding behind other positions',
+      [4],
+      [embedding(5, 3), flatten(), linear(3), selfAttention(1, { padding: 0 })],
+      'SHAPE_MISMATCH',
+      'linear(3 * F)'
+    ],
+    ['a padding that is no token', [4], [embedding(5, 3), meanPositions({ padding: -1 })], 'INVALID_MODEL', 'padding: received -1'],
     ['a norm of images', [1, 4, 4], [layerNorm()], 'SHAPE_MISMATCH', 'layer norm1: received input (1, 4, 4)'],
     ['an epsilon of 0', [4], [layerNorm({ epsilon: 0 })], 'INVALID_MODEL', 'layer norm1: epsilon: received 0']
   ]

@@ -19,7 +19,7 @@ describe('PyTorch as the oracle', function () {
   })
 
   // The large models' answers are asked for again in oracle.slow.test.ts.
-  for (const name of ['lenet', 'resnet20', 'gpt', 'vit-tiny'])
+  for (const name of ['lenet', 'resnet20', 'gpt', 'text-classifier', 'vit-tiny'])
     it(`gives its recorded answers about ${name} again where it is installed`, function () {
       const python = pythonWithTorch()
       if (python === undefined) skip(this, 'no python3 that imports torch; on Debian: apt-get install python3-torch')
@@ -46,6 +46,7 @@ describe('PyTorch as the oracle', function () {
   for (const [title, name] of [
     ['ResNet-20', 'resnet20'],
     ['GPT', 'gpt'],
+    ['encoder of texts of several lengths', 'text-classifier'],
     ['vision transformer', 'vit-tiny']
   ] as const)
     describe(`${title}, ten steps of SGD with momentum`, () => {

@@ -20,6 +20,12 @@ function samplesOf({ model, inputs, targets }: Problem): DatasetSpec {
   return { count: labels.length, sample: model.input, samples, labels, classes: 10 }
 }
 
+/** Texts in bytes, with a class each. */
+function textsOf(problem: Problem): DatasetSpec {
+  const { samples, ...all } = samplesOf(problem)
+  return { ...all, samples: Int32Array.from(samples as Float32Array) }
+}
+
 /** The row of tokens that the windows were cut from. */
 function windowsOf({ model, batch, inputs, targets }: Problem): DatasetSpec {
   const samples = Int32Array.from([...inputs.flatMap((input) => [...input]), targets.at(-1)!.at(-1)!])
@@ -37,7 +43,9 @@ export function runOurs(problem: Problem, options: { backend: EngineBackend; pre
     load: { shuffled: false },
     optimiser: { momentum, weightDecay, nesterov: false }
   })
-  const dataset = engine.createDataset(takesTokens(model) ? windowsOf(problem) : samplesOf(problem))
+  const dataset = engine.createDataset(
+    !takesTokens(model) ? samplesOf(problem) : problem.targets[0]!.length === batch ? textsOf(problem) : windowsOf(problem)
+  )
   const handle = engine.createProgram(program)
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
   try {

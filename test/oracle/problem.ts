@@ -95,6 +95,20 @@ export function textProblemOf(
   }
 }
 
+/** The same over texts in bytes, each of another length, with zeros behind its end and a class of its own. */
+export function paddedProblemOf(
+  make: (shape: ZooShape) => Model,
+  options: { context: number; batch: number; steps: number; size: Readonly<Record<string, number>> }
+): Problem {
+  const { context, batch, steps, size } = options
+  const problem = problemOf(make, { sample: [context], batch, steps, size })
+  const bytes = (stream: number) => {
+    const [values, lengths] = [words(batch * context, stream), words(batch, stream + 1)]
+    return Float32Array.from(values, (word, i) => (i % context > lengths[Math.floor(i / context)]! % context ? 0 : 1 + (word % 255)))
+  }
+  return { ...problem, inputs: Array.from({ length: steps }, (_, step) => bytes(500 + 2 * step)) }
+}
+
 /** Of weights, inputs and targets: two problems with the same one are the same to the last bit. */
 export function fingerprint(problem: Problem): string {
   const hash = createHash('sha256')

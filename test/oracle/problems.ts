@@ -1,5 +1,17 @@
-import { alexnet, convnet, gpt, imagenetResnet, inceptionV3, lenet, mobilenetV2, resnet, vgg16, vit } from '../../src/model/zoo/index.js'
-import { problemOf, textProblemOf, type Problem } from './problem.js'
+import {
+  alexnet,
+  convnet,
+  gpt,
+  imagenetResnet,
+  inceptionV3,
+  lenet,
+  mobilenetV2,
+  resnet,
+  textClassifier,
+  vgg16,
+  vit
+} from '../../src/model/zoo/index.js'
+import { paddedProblemOf, problemOf, textProblemOf, type Problem } from './problem.js'
 
 const MNIST = [1, 28, 28]
 const CIFAR = [3, 32, 32]
@@ -20,6 +32,7 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
     () => problemOf((shape) => inceptionV3(shape, { dropout: 0 }), { sample: [3, 139, 139], batch: 4, steps: 1, gentle: true })
   ],
   ['convnet', () => problemOf(convnet, { sample: CIFAR, batch: 8, steps: 1 })],
+  ['text-classifier', () => paddedProblemOf((shape) => textClassifier(shape, GPT), { context: 16, batch: 8, steps: 10, size: GPT })],
   ['vit-tiny', () => problemOf((shape) => vit(shape, GPT), { sample: CIFAR, batch: 8, steps: 10, size: GPT })],
   ['alexnet', () => problemOf((shape) => alexnet(shape, { dropout: 0 }), { sample: [3, 63, 63], batch: 4, steps: 1 })]
 ]

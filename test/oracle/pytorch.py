@@ -42,7 +42,7 @@ def main():
     inputs = torch.from_numpy(numpy.fromfile(folder / "inputs.f32", numpy.float32)).to(precision)
     inputs = inputs.reshape(problem["steps"], problem["batch"], *problem["sample"])
     targets = torch.from_numpy(numpy.fromfile(folder / "targets.i32", numpy.int32)).long().reshape(problem["steps"], -1)
-    if problem["model"] == "gpt":
+    if problem["model"] in ("gpt", "text-classifier"):
         inputs = inputs.long()
     optimiser = torch.optim.SGD(model.parameters(), problem["rate"], problem["momentum"], weight_decay=problem["weightDecay"])
 

@@ -34,7 +34,7 @@ async function runPredict(file: string, inputs: readonly string[], { top, json =
   else
     for (const input of inputs) {
       if (isTablePath(input)) await predictTable(model, encoding, input, { json })
-      else if (encoding.kind === 'bytes') predictText(model, encoding, input, { top, json })
+      else if (encoding.kind !== 'table') predictText(model, encoding, input, { top, json })
       else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
     }
   return EXIT.done

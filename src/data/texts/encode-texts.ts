@@ -1,21 +1,19 @@
 import { invalidOption } from '../../errors.js'
 import type { TextEncoding } from '../../formats/encoding.js'
 import { allocate } from '../checks.js'
+import { textTokensOf } from './text-tokens.js'
 
-/** Texts as tokens (texts, length): the bytes of each in UTF-8 up to the length, and zeros behind its end. Throws INVALID_OPTION, OUT_OF_MEMORY. */
-export function encodeTexts({ length }: Pick<TextEncoding, 'length'>, texts: readonly string[]): Int32Array {
-  const tokens = new Int32Array(allocate(4 * length * texts.length, 'texts').buffer)
-  const bytes = new Uint8Array(length)
+/**
+ * Texts as tokens (texts, length): the bytes of each in UTF-8, or the tokens of the encoding's tokenizer, up to the length, and zeros behind its end. Throws INVALID_OPTION, OUT_OF_MEMORY,
+ * DATA_CORRUPT for a tokenizer that is none.
+ */
+export function encodeTexts(encoding: Pick<TextEncoding, 'length' | 'tokenizer' | 'tokens'>, texts: readonly string[]): Int32Array {
+  const { length } = encoding
+  const tokens = textTokensOf(encoding)
+  const all = new Int32Array(allocate(4 * length * texts.length, 'texts').buffer)
   for (const [i, text] of texts.entries()) {
     if (typeof text !== 'string') throw invalidOption(`texts[${i}]`, text, 'give a text')
-    tokens.set(bytes.subarray(0, bytesOf(text, bytes)), i * length)
+    tokens.write(text, all.subarray(i * length, (i + 1) * length))
   }
-  return tokens
-}
-
-const encoder = new TextEncoder()
-
-/** Writes the first bytes of a text; returns how many. A zero byte would be its end: a space stands for it. */
-export function bytesOf(text: string, to: Uint8Array): number {
-  return encoder.encodeInto(text.slice(0, to.length).replaceAll('\0', ' '), to).written
+  return all
 }

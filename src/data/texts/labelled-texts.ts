@@ -3,17 +3,20 @@ import { basename } from 'node:path'
 import { ArbalestError, invalidOption, shown, unknownName } from '../../errors.js'
 import type { TextEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
+import { tokenizerFilesOf, type TokenizerFiles } from '../../formats/tokenizer/tokenizer-files.js'
+import { Tokenizer } from '../../formats/tokenizer/tokenizer.js'
 import { check } from '../../schema/faults.js'
 import type { CheckedOptions } from '../../schema/group.js'
 import type { StoredDataset } from '../dataset.js'
 import { filesOf, holds, type Classes, type FileKind } from '../class-folders.js'
-import { checkFree } from '../checks.js'
+import { allocate, checkFree } from '../checks.js'
 import { plainText } from '../tables/cell.js'
 import { ColumnBuilder } from '../tables/column.js'
 import type { ColumnReport } from '../tables/fit.js'
 import { readTable } from '../tables/table-file.js'
 import { targetOf, type Target, type TargetRequest } from '../tables/target.js'
 import { textsOptions, type TextsOptions } from './texts-options.js'
+import { CHARACTERS_PER_TOKEN, textTokensOf, tokenValues } from './text-tokens.js'
 import { TokenRows } from './token-rows.js'
 
 /** A data set of texts, each with a class or a number. */
@@ -31,7 +34,7 @@ export function holdsTexts(path: string): boolean {
 
 /**
  * A Dataset of texts with classes, or numbers: the rows of a table with a column of texts and one of targets, or a folder with a folder of .txt files for each class (and, if it has
- * them, `train` and `test` above those). A sample is the first bytes of a text in UTF-8, as tokens 1 to 255, and zeros behind its end.
+ * them, `train` and `test` above those). A sample is the first bytes of a text in UTF-8, or the first tokens of a tokenizer, each plus 1, and zeros behind its end.
  *
  * Throws INVALID_OPTION, UNKNOWN_NAME for a column that the table lacks, DATA_NOT_FOUND, DATA_CORRUPT, OUT_OF_MEMORY.
  */
@@ -51,11 +54,15 @@ export async function openTexts(given: TextsOptions, path = ''): Promise<TextsDa
 
 type Checked = CheckedOptions<typeof textsOptions>
 
-async function fromTable({ file, name = basename(file), length, text, target, ...options }: Checked, path: string): Promise<TextsDataset> {
+async function fromTable(
+  { file, name = basename(file), length, tokenizer, text, target, ...options }: Checked,
+  path: string
+): Promise<TextsDataset> {
   if (text === undefined) throw invalidOption(`${path}text`, undefined, 'name the column of the texts')
   if (target === undefined) throw invalidOption(`${path}target`, undefined, 'name the column that is predicted')
   if (text === target) throw invalidOption(`${path}text`, text, 'it is the target, too: name another column')
-  const rows = new TokenRows(length)
+  const tokens = tokenEncoding(tokenizer)
+  const rows = new TokenRows(length, textTokensOf(tokens))
   const targets = new ColumnBuilder(file, target)
   let places = { text: 0, target: 0 }
   let empty = 0
@@ -88,7 +95,7 @@ async function fromTable({ file, name = basename(file), length, text, target, ..
   const found = targetOf(column, { file, path, ...options } satisfies TargetRequest)
   const values = found.classNames && { values: found.classNames.length }
   return {
-    ...parts(rows, found, name, text),
+    ...parts(rows, found, { name, tokens, column: text }),
     columns: [
       { name: text, kind: 'text', missing: empty, features: length },
       { name: target, kind: 'target', missing: 0, features: 0, ...values, reason: found.reason }
@@ -97,31 +104,37 @@ async function fromTable({ file, name = basename(file), length, text, target, ..
 }
 
 async function fromFolder(
-  { file: folder, name = basename(folder), length, testFraction, seed, text, target }: Checked,
+  { file: folder, name = basename(folder), length, tokenizer, testFraction, seed, text, target }: Checked,
   path: string
 ): Promise<TextsDataset> {
   for (const [option, column] of Object.entries({ text, target }))
     if (column !== undefined) throw invalidOption(`${path}${option}`, column, 'leave it out: the folders are the classes of its texts')
   const split = await filesOf(folder, TEXT_FILES, { fraction: testFraction, seed })
-  const rows = new TokenRows(length)
+  const tokens = tokenEncoding(tokenizer)
+  const rows = new TokenRows(length, textTokensOf(tokens))
+  const bytes = tokenizer === undefined ? length : MOST_BYTES * CHARACTERS_PER_TOKEN * length
   const labels: number[] = []
   const add = async (classes: Classes) => {
     const first = rows.count
     for (const [each, files] of classes)
       for (const file of files) {
-        rows.add(await beginningOf(file, length))
+        rows.add(await beginningOf(file, bytes))
         labels.push(split.classNames.indexOf(each))
       }
     return Int32Array.from({ length: rows.count - first }, (_, i) => first + i)
   }
   const [train, test] = [await add(split.train), await add(split.test)]
   const all = { classNames: split.classNames, labels: Int32Array.from(labels), train, test }
-  return parts(rows, { ...all, encoding: { kind: 'classes', name: 'class' }, reason: `${split.classNames.length} classes` }, name)
+  return parts(
+    rows,
+    { ...all, encoding: { kind: 'classes', name: 'class' }, reason: `${split.classNames.length} classes` },
+    { name, tokens }
+  )
 }
 
-function parts(rows: TokenRows, target: Target, name: string, column?: string): TextsDataset {
+function parts(rows: TokenRows, target: Target, { name, tokens, column }: TextsOrigin): TextsDataset {
   const { classNames } = target
-  checkFree(4 * rows.length * rows.count, `${name}: ${rows.count} texts of ${rows.length} bytes`)
+  checkFree(4 * rows.length * rows.count, `${name}: ${rows.count} texts of ${rows.length} tokens`)
   const part = (chosen: Int32Array) => {
     const samples = rows.samples(chosen)
     return target.targets
@@ -138,13 +151,29 @@ function parts(rows: TokenRows, target: Target, name: string, column?: string): 
     mean: [],
     std: [],
     augmentation: { padding: 0, flip: false },
-    encoding: { kind: 'bytes', ...(column !== undefined && { column }), length: rows.length, target: target.encoding }
+    encoding: { ...tokens, ...(column !== undefined && { column }), length: rows.length, target: target.encoding }
   }
 }
 
+interface TextsOrigin {
+  readonly name: string
+  readonly tokens: Pick<TextEncoding, 'kind' | 'tokenizer' | 'tokens'>
+  readonly column?: string
+}
+
+/** Throws INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT for a tokenizer that is none. */
+function tokenEncoding(given: string | TokenizerFiles | undefined): TextsOrigin['tokens'] {
+  if (given === undefined) return { kind: 'bytes' }
+  const tokenizer = typeof given === 'string' ? tokenizerFilesOf(given, 'tokenizer') : given
+  return { kind: 'tokens', tokenizer, tokens: tokenValues(Tokenizer.of(tokenizer, typeof given === 'string' ? given : 'tokenizer')) }
+}
+
+/** Of a character in UTF-8. */
+const MOST_BYTES = 4
+
 /** The first bytes of a text file, without a character that they cut. Throws DATA_NOT_FOUND, DATA_CORRUPT for other bytes than UTF-8. */
 async function beginningOf(file: string, length: number): Promise<string> {
-  const bytes = new Uint8Array(length + 3)
+  const bytes = allocate(length + 3, file)
   try {
     await using handle = await open(file)
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)

@@ -1,5 +1,6 @@
 import { group, option, required, type GivenOptions } from '../../schema/group.js'
 import { text as words, whole } from '../../schema/values.js'
+import { tokenizerPath } from '../tokenizer-option.js'
 import { tableOptions } from '../tables/table-options.js'
 
 const { text, target, task, delimiter, testFraction, seed } = tableOptions.entries
@@ -10,8 +11,10 @@ export const textsOptions = group({
   file: required(words('the path of a table or of a folder')),
   /** The file's name if omitted. */
   name: option(words('a word or two')),
-  /** Bytes of a text that the model sees: 256 if omitted. */
+  /** Bytes of a text that the model sees, or tokens: 256 if omitted. */
   length: option(whole({ min: 1, max: 2 ** 20, unit: 'bytes' }), { default: 256 }),
+  /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json: its tokens instead of bytes. */
+  tokenizer: option(tokenizerPath),
   text,
   target,
   task,

@@ -1,8 +1,9 @@
-import { elements, type NoAttributes } from '../graph.js'
+import { elements, NONE, type NoAttributes } from '../graph.js'
 import { pairOf, windowsOf, type Window } from '../layer-checks.js'
 import type { LayerOptions, Named, Pair } from '../layer.js'
 import { defineLayers, type LayerRow } from './layer-table.js'
-import { node, one, type OnnxAttributes } from './onnx.js'
+import { countingNodes, lengthsOf, type Padded } from './lengths.js'
+import { node, one, type OnnxAttributes, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
 
 type WindowAttributes = { readonly kernel: readonly number[]; readonly stride: readonly number[]; readonly padding: readonly number[] }
@@ -19,9 +20,9 @@ declare module '../graph.js' {
     globalAvgPool: NoAttributes
     /** gy -> gx */
     globalAvgPoolBackward: NoAttributes
-    /** x (N,T,F) -> y (N,F): the mean of the positions */
+    /** x (N,T,F), lengths (N)? -> y (N,F): the mean of the positions, or of those before the length of the sequence */
     meanPositions: NoAttributes
-    /** gy -> gx */
+    /** gy, lengths? -> gx */
     meanPositionsBackward: NoAttributes
   }
   interface Operators {
@@ -52,7 +53,8 @@ export interface GlobalAvgPoolLayer extends Named {
   readonly kind: 'globalAvgPool'
 }
 
-export interface MeanPositionsLayer extends Named {
+/** With `padding`, positions behind the end of a text do not count. */
+export interface MeanPositionsLayer extends Named, Padded {
   readonly kind: 'meanPositions'
 }
 
@@ -71,8 +73,8 @@ export function globalAvgPool(options: Named = {}): GlobalAvgPoolLayer {
   return { kind: 'globalAvgPool', ...options }
 }
 
-/** The mean of the positions of a sequence: (T, F) to (F). */
-export function meanPositions(options: Named = {}): MeanPositionsLayer {
+/** The mean of the positions of a sequence: (T, F) to (F); with `padding`, of those up to the last token of the model's input that is not that one. */
+export function meanPositions(options: LayerOptions<MeanPositionsLayer> = {}): MeanPositionsLayer {
   return { kind: 'meanPositions', ...options }
 }
 
@@ -104,9 +106,9 @@ defineLayers({
   },
   meanPositions: {
     stem: 'mean',
-    build(_, to, x) {
+    build({ padding }, to, x) {
       const [batch, , features] = to.sequence(x)
-      return to.result('meanPositions', x, [batch, features])
+      return to.result('meanPositions', x, [batch, features], {}, padding === undefined ? [] : [lengthsOf(to, x, padding)])
     }
   }
 })
@@ -134,9 +136,13 @@ defineComposable({
   },
   globalAvgPoolBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) },
   meanPositions: {
-    gradient: backwardBy('meanPositionsBackward'),
+    gradient(pass) {
+      const lengths = pass.inputs[1] ?? NONE
+      pass.emit('meanPositionsBackward', [pass.gradient(), ...(lengths === NONE ? [] : [lengths])], [pass.contribution(0)])
+    },
     flops: perElement(1),
-    onnx: (operator) => one('ReduceMean', operator, { axes: [1], keepdims: 0 })
+    onnx: (operator) =>
+      (operator.inputs[1] ?? '') === '' ? one('ReduceMean', operator, { axes: [1], keepdims: 0 }) : meanOfCounting(operator)
   },
   meanPositionsBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) }
 })
@@ -146,4 +152,24 @@ defineOperators({ maxPool2dBackward: { flops: perElement(1) } })
 /** ONNX gives the padding before every axis, then after. */
 function windowOf({ kernel, stride, padding }: WindowAttributes): OnnxAttributes {
   return { kernel_shape: kernel, strides: stride, pads: [...padding, ...padding] }
+}
+
+/** The sum of the positions that count, by their number; 0 where none does. */
+function meanOfCounting({ name, inputs: [x, lengths], output, shapes }: OnnxOperator<NoAttributes>): OnnxNodes {
+  const [, length] = shapes[0] as [number, number, number]
+  const part = (suffix: string): string => `${output} ${suffix}`
+  const { nodes, constants, tables, counts } = countingNodes(name, output, lengths!, length)
+  return {
+    nodes: [
+      ...nodes,
+      node('Reshape', `${name} weights`, [counts, part('by position')], part('weights')),
+      node('Mul', `${name} counted`, [x!, part('weights')], part('counted')),
+      node('ReduceSum', `${name} sum`, [part('counted'), part('position axis')], part('sum'), { keepdims: 0 }),
+      node('Max', `${name} divisor`, [part('lengths'), part('least')], part('divisor')),
+      node('Div', name, [part('sum'), part('divisor')], output)
+    ],
+    constants: { ...constants, [part('by position')]: [-1, length, 1], [part('position axis')]: [1] },
+    scalars: { [part('least')]: 1 },
+    tables: tables!
+  }
 }

@@ -7,6 +7,8 @@ import type { Normalisation } from '../normalisation.js'
 export interface ZooShape {
   /** One sample's shape: (C, H, W), (F), or (T) tokens. */
   readonly input: readonly number[]
+  /** How many values a token has, if samples are tokens of a tokenizer and have classes of their own: what the data's encoding says. */
+  readonly tokens?: number
   /** Of each sample, or of each token; 0 if the targets are numbers. */
   readonly classes: number
   /** One target's shape, if the targets are numbers. */

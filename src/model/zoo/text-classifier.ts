@@ -5,8 +5,10 @@ import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'
 import { transformerSize, type GptOptions } from './gpt.js'
 
-/** The values of a byte; 0 stands behind the end of a text. */
-const TOKENS = 256
+/** The values of a byte. */
+const BYTES = 256
+/** The token behind the end of a text. */
+const END = 0
 
 const USUAL = { layers: 2, heads: 4, width: 64, dropout: 0 }
 
@@ -14,10 +16,10 @@ const USUAL = { layers: 2, heads: 4, width: 64, dropout: 0 }
 const DEVIATION = 0.02
 
 /**
- * An encoder of texts by bytes (T): blocks of attention in which each byte sees all others (Vaswani et al., 2017) with norms before each branch, the mean of all positions, and a
- * linear layer to the classes. 2 layers of 4 heads, 64 wide, without dropout if left out.
+ * An encoder of texts by tokens (T), 0 behind the end of a shorter text: blocks of attention in which each token sees all others of its text (Vaswani et al., 2017) with norms before
+ * each branch, the mean of its positions, and a linear layer to the classes. 2 layers of 4 heads, 64 wide, without dropout if left out; `tokens` are the values of a byte if left out.
  */
-export function textClassifier({ input, classes }: ZooShape, options: GptOptions = {}): Model {
+export function textClassifier({ input, classes, tokens = BYTES }: ZooShape, options: GptOptions = {}): Model {
   const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError(
@@ -28,13 +30,13 @@ export function textClassifier({ input, classes }: ZooShape, options: GptOptions
     name: 'text-classifier',
     input,
     layers: [
-      embedding(TOKENS, width, { name: 'bytes', initialiser: { kind: 'normal', std: DEVIATION } }),
+      embedding(tokens, width, { name: 'bytes', initialiser: { kind: 'normal', std: DEVIATION } }),
       positions({ name: 'positions', initialiser: { kind: 'normal', std: DEVIATION } }),
       dropout(rate),
       ...Array.from({ length: layers }, (_, i) => [
         branch(`block${i}.attention`, [
           linear(3 * width, { name: 'qkv' }),
-          selfAttention(heads, { name: 'heads' }),
+          selfAttention(heads, { name: 'heads', padding: END }),
           linear(width, { name: 'projection' }),
           dropout(rate)
         ]),
@@ -45,8 +47,7 @@ export function textClassifier({ input, classes }: ZooShape, options: GptOptions
           dropout(rate)
         ])
       ]).flat(),
-      meanPositions({ name: 'mean' }),
-      // Behind the mean, so that short texts, whose mean is mostly of the end, have features of the same size.
+      meanPositions({ name: 'mean', padding: END }),
       layerNorm({ name: 'norm' }),
       linear(classes, { name: 'head' })
     ]

@@ -1,13 +1,14 @@
 import { expect } from 'chai'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { loadModel } from '../../../src/trained/load-model.js'
 import { Folder } from '../../data/support/files.js'
+import { smallTokenizer } from '../../formats/support/small-tokenizer.js'
 import { run } from '../support/arbalest.js'
 
 /** The last letter tells the class, wherever the text ends. */
 const LINES = Array.from({ length: 240 }, (_, i) => ({
-  words: `${'abcdefgh'.slice(0, 1 + (i % 8))}${i % 2 === 0 ? 'x' : 'y'}`,
+  words: `${'abcdefgh'.slice((i >> 1) % 3, 3 + ((i >> 1) % 6))}${i % 2 === 0 ? 'x' : 'y'}`,
   kind: i % 2 === 0 ? 'cross' : 'fork'
 }))
 
@@ -67,6 +68,31 @@ describe('arbalest on texts with classes', () => {
     const { lines, stderr } = await run(['eval', model, '--data', file, '--json'])
     expect(lines[0], stderr).to.include({ samples: 240 })
     expect(lines[0]!['testAccuracy']).to.be.above(0.9)
+  })
+
+  it('takes byte pairs of a tokenizer, which the saved model keeps', async () => {
+    const tokenizer = await folder.write('tokenizer.json', Buffer.from(smallTokenizer()))
+    const saved = join(folder.path, 'pairs.safetensors')
+    const trained = await run(
+      ['train', '--data', file, '--text', 'words', '--target', 'kind', '--tokenizer', tokenizer, '--epochs', '25', '--save', saved].concat(
+        FLAGS
+      )
+    )
+    expect(trained.code, trained.stderr).to.equal(0)
+    expect(trained.lines.at(-1)!['testAccuracy']).to.be.above(0.9)
+    await rm(tokenizer)
+    expect((await loadModel(saved)).classify(['abcx', 'abcy'], { top: 1 }).map(([first]) => first!.name)).to.deep.equal(['cross', 'fork'])
+    const { lines, stderr } = await run(['eval', saved, '--data', file, '--json'])
+    expect(lines[0]!['testAccuracy'], stderr).to.be.above(0.9)
+    const refusedTable = await run(['train', '--data', file, '--target', 'kind', '--tokenizer', tokenizer])
+    expect(refusedTable.stderr).to.include('--tokenizer')
+  })
+
+  it('gives a text the same classes whatever length the model could take', async () => {
+    const trained = await loadModel(model)
+    const [alone] = trained.classify(['bx'], { top: 2 })
+    const [beside] = trained.classify(['bx', 'abcdefghabcx'], { top: 2 })
+    expect(beside).to.deep.equal(alone)
   })
 
   it('finds a folder of texts by itself', async () => {

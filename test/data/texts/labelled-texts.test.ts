@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DatasetSpec } from '../../../src/engine/contract.js'
 import { openData } from '../../../src/data/open.js'
 import { encodeTexts } from '../../../src/data/texts/encode-texts.js'
 import { datasetFromTexts } from '../../../src/data/texts/labelled-texts.js'
+import { Tokenizer } from '../../../src/formats/tokenizer/tokenizer.js'
+import { SMALL_SIZE, smallTokenizer } from '../../formats/support/small-tokenizer.js'
 import { refused } from '../../support/codes.js'
 import { Folder } from '../support/files.js'
 
@@ -47,6 +50,35 @@ describe('datasetFromTexts', () => {
     expect([...encodeTexts({ length: 4 }, ['ab', 'abcdef', '', 'aé€', 'a\0b'])]).to.deep.equal([
       97, 98, 0, 0, 97, 98, 99, 100, 0, 0, 0, 0, 97, 0xc3, 0xa9, 0, 97, 32, 98, 0
     ])
+  })
+
+  it('has the tokens of a tokenizer, each plus 1, whole texts and cut ones, of a table and of a folder', async () => {
+    const tokenizer = await write('tokenizer.json', smallTokenizer())
+    const rows = ['words,opinion', ...LINES.map(({ opinion }, i) => `the hand and the other ${i},${opinion}`)].join('\n')
+    const data = await datasetFromTexts({ file: await write('pairs.csv', rows), text: 'words', target: 'opinion', length: 6, tokenizer })
+    const known = Tokenizer.of({ json: smallTokenizer() }, 'small')
+    const wanted = known.encode('the hand and the other').slice(0, 6)
+    expect(Array.from(data.train.samples.slice(0, 6), (token) => token - 1)).to.deep.equal(wanted)
+    expect(wanted.length).to.be.below('the hand and the other'.length)
+    expect(data.encoding).to.deep.include({ kind: 'tokens', tokens: SMALL_SIZE + 1, length: 6, column: 'words' })
+    const encoded = [...encodeTexts(data.encoding, ['the', '', 'and the'.repeat(9)])]
+    expect(encoded.slice(0, 12)).to.deep.equal([known.encode('the')[0]! + 1, ...Array.from({ length: 11 }, () => 0)])
+    expect(encoded.slice(12).every((token) => token > 0)).to.equal(true)
+    for (const [i, { opinion }] of LINES.entries()) {
+      await mkdir(join(folder.path, 'pairs', opinion), { recursive: true })
+      await writeFile(join(folder.path, 'pairs', opinion, `${i}.txt`), `the hand and the other ${i}`)
+    }
+    const files = await openData(join(folder.path, 'pairs'), { context: 6, tokenizer })
+    expect(Array.from((files.train as DatasetSpec).samples.slice(0, 6), (token) => token - 1)).to.deep.equal(wanted)
+  })
+
+  it('refuses a tokenizer that is none, and one with other tokens than the encoding says', async () => {
+    const file = await write('rows.csv', csv)
+    const options = { file, text: 'words', target: 'opinion' }
+    await refused('DATA_CORRUPT', async () => datasetFromTexts({ ...options, tokenizer: await write('none.json', '{}') }), 'none.json')
+    await refused('DATA_NOT_FOUND', () => datasetFromTexts({ ...options, tokenizer: join(folder.path, 'absent.json') }), 'absent.json')
+    const wrong = { length: 4, tokenizer: { json: smallTokenizer() }, tokens: 9 }
+    await refused('DATA_CORRUPT', async () => encodeTexts(wrong, ['a']), 'expected 8 tokens')
   })
 
   it('reads JSON Lines, and a folder of texts for each class', async () => {

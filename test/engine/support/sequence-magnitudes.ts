@@ -61,7 +61,7 @@ interface Pair {
 function forEachPair(
   qkv: Float64Array,
   y: readonly number[],
-  { heads, causal }: { readonly heads: number; readonly causal: boolean },
+  { heads, causal, lengths }: { readonly heads: number; readonly causal: boolean; readonly lengths?: Float64Array | undefined },
   visit: (pair: Pair) => void
 ): void {
   const [batch, length, features] = y as [number, number, number]
@@ -70,7 +70,9 @@ function forEachPair(
     for (let head = 0; head < heads; head++)
       for (let t = 0; t < length; t++) {
         const at = (s: number, part: number): number => (n * length + s) * 3 * features + part * features + head * width
-        const scores = Array.from({ length: causal ? t + 1 : length }, (_, s) => {
+        const before = Math.min(lengths?.[n] ?? length, length)
+        const seen = causal ? t + 1 : t < before ? before : 0
+        const scores = Array.from({ length: seen }, (_, s) => {
           let score = 0
           for (let f = 0; f < width; f++) score += qkv[at(t, 0) + f]! * qkv[at(s, 1) + f]!
           return score / Math.sqrt(width)
@@ -92,12 +94,12 @@ function forEachPair(
 /** A mean of the values' sizes; probabilities are exponentials of scores of order 1. */
 const attentionOf =
   (causal: boolean): Magnitude =>
-  (use, { qkv }, { logSum }) => {
+  (use, { qkv, lengths }, { logSum }) => {
     const y = new Float64Array(qkv!.length / 3)
     forEachPair(
       qkv!,
       use.outputs['y']!.shape,
-      { heads: use.attributes['heads'] as number, causal },
+      { heads: use.attributes['heads'] as number, causal, lengths },
       ({ value, result, probability, width }) => {
         for (let f = 0; f < width; f++) y[result + f]! += probability * Math.abs(qkv![value + f]!)
       }
@@ -110,12 +112,12 @@ export const fullAttention = attentionOf(false)
 
 const attentionBackwardOf =
   (causal: boolean): Magnitude =>
-  (use, { qkv, y, gy }) => {
+  (use, { qkv, y, gy, lengths }) => {
     const gqkv = new Float64Array(qkv!.length)
     forEachPair(
       qkv!,
       use.inputs['y']!.shape,
-      { heads: use.attributes['heads'] as number, causal },
+      { heads: use.attributes['heads'] as number, causal, lengths },
       ({ query, key, value, result, probability, width }) => {
         let summed = 0
         for (let f = 0; f < width; f++) summed += Math.abs(gy![result + f]!) * (Math.abs(qkv![value + f]!) + Math.abs(y![result + f]!))

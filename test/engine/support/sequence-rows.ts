@@ -154,6 +154,34 @@ const attentionCases: Use[] = [
   outputs: { y: activation(n!, t!, f!), logSum: wide(n!, heads!, t!) }
 }))
 
+/** A length for each sequence: none, some, all, and more than there are, which are all. */
+const lengthsPort = (n: number, t: number): Port => ({ ...wide(n), draw: (u) => Math.floor(u * (t + 2)) })
+
+const paddedAttentionCases: Use[] = attentionCases.flatMap(({ name, attributes, inputs, outputs }) => {
+  const [n, t] = inputs['qkv']!.shape as [number, number]
+  return [1, 5].map((times) => ({
+    name: `${name}, ${times * n} padded`,
+    attributes,
+    inputs: { qkv: activation(times * n, t, inputs['qkv']!.shape[2]!), lengths: lengthsPort(times * n, t) },
+    outputs: Object.fromEntries(Object.entries(outputs).map(([port, of]) => [port, { ...of!, shape: [times * n, ...of!.shape.slice(1)] }]))
+  }))
+})
+
+const lengthsCases: Use[] = [
+  [1, 1],
+  [3, 5],
+  [17, 9],
+  [40, 70]
+].flatMap(([n, t]) =>
+  [0, 2].map((padding) => ({
+    name: `${named([n!, t!])} padded with ${padding}`,
+    attributes: { padding },
+    // Often padding, so that some sequences end in several, and some have it before their end.
+    inputs: { tokens: { ...tokens(4, n!, t!), draw: (u: number): number => (u < 0.6 ? padding : Math.floor(4 * u)) } },
+    outputs: { y: wide(n!) }
+  }))
+)
+
 const meanCases: Use[] = [
   [1, 1, 1],
   [1, 5, 3],
@@ -165,6 +193,16 @@ const meanCases: Use[] = [
   inputs: { x: activation(n!, t!, f!) },
   outputs: { y: activation(n!, f!) }
 }))
+
+const paddedMeanCases: Use[] = meanCases.map(({ name, attributes, inputs }) => {
+  const [, t, f] = inputs['x']!.shape as [number, number, number]
+  return {
+    name: `${name}, 7 padded`,
+    attributes,
+    inputs: { x: activation(7, t, f), lengths: lengthsPort(7, t) },
+    outputs: { y: activation(7, f) }
+  }
+})
 
 const crossEntropyCases: Use[] = [
   [2, 3, 7],
@@ -238,6 +276,26 @@ export const sequenceRows: readonly OperatorRow[] = [
         magnitude: sequence.fullAttentionBackward
       }
     ]
+  },
+  {
+    kind: 'selfAttention',
+    magnitude: sequence.fullAttention,
+    cases: paddedAttentionCases,
+    backward: [
+      {
+        kind: 'selfAttentionBackward',
+        inputs: ['qkv', 'y', 'logSum', 'gy', 'lengths'],
+        outputs: ['gqkv'],
+        magnitude: sequence.fullAttentionBackward
+      }
+    ]
+  },
+  { kind: 'lengths', magnitude: magnitude.exact, cases: lengthsCases, backward: [] },
+  {
+    kind: 'meanPositions',
+    magnitude: magnitude.absolute,
+    cases: paddedMeanCases,
+    backward: [{ kind: 'meanPositionsBackward', inputs: ['gy', 'lengths'], outputs: ['gx'], magnitude: magnitude.absolute }]
   },
   {
     kind: 'imagePositions',

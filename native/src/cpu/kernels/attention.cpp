@@ -1,5 +1,5 @@
-// Self-attention, causal or over all positions, and its gradient, a head at a time by one thread: Vaswani et al., "Attention is all you
-// need", NeurIPS 2017.
+// Self-attention, causal, over all positions, or over those before each sequence's length, and its gradient, a head at a time by one
+// thread: Vaswani et al., "Attention is all you need", NeurIPS 2017.
 //
 // Queries come in blocks of rows, so that at most the scores of one block are in memory. The forward pass keeps
 // the logarithm of each row's sum, from which the backward pass computes the probabilities again (as FlashAttention does: Dao et al.,
@@ -12,6 +12,7 @@
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
+#include "cpu/sequence_length.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -40,6 +41,14 @@ struct Extents {
   int64_t items() const { return samples * heads; }
   // The work of a head in elements, the unit of the parallel loops.
   int64_t work() const { return items() * length * length * width / 8; }
+
+  // Of one sample: only the positions before its length, if `lengths` (N) are given. Needs no more scratch.
+  Extents of(const float* lengths, int64_t sample) const {
+    Extents one = *this;
+    if (lengths) one.length = length_of(lengths[sample], length);
+    one.column = registers(one.length);
+    return one;
+  }
 };
 
 // Scratch of one head, cut from one piece of memory.
@@ -77,6 +86,13 @@ template <class T> void store_rows(const float* from, T* to, int64_t stride, con
   }
 }
 
+// Zeros in `count` rows.
+template <class T> void zero_rows(T* to, int64_t stride, const Extents& e, int64_t count) {
+  for (int64_t t = 0; t < count; ++t, to += stride) {
+    for_each_register(0, e.width, [&]<bool Partial>(int64_t at, int width) { store<Partial>(to + at, Floats{}, width); });
+  }
+}
+
 // Memory for as many heads at a time as there are threads: the planned scratch of one thread, or the kernel's own.
 class Scratch {
  public:
@@ -96,12 +112,13 @@ class Scratch {
   float* memory_;
 };
 
-// `Causal`: a position sees those up to itself; else all.
+// `Causal`: a position sees those up to itself; else all, or all before the length of its sequence; those behind see none and give zeros.
 template <class T, bool Causal> class Attention final : public Kernel {
  public:
   explicit Attention(const OperatorSpec& spec)
       : e_(spec.inputs[0].shape(), static_cast<int64_t>(spec.attributes.number("heads"))),
         qkv_(input<T>(spec, 0)),
+        lengths_(Causal ? nullptr : input<float>(spec, 1)),
         y_(output<T>(spec, 0)),
         log_sums_(output<float>(spec, 1)),
         scratch_(spec, floats(e_)) {}
@@ -115,28 +132,31 @@ template <class T, bool Causal> class Attention final : public Kernel {
  private:
   void run_head(int64_t sample, int64_t head) const {
     Pieces pieces = scratch_.pieces();
-    float* const keys = pieces.take(e_.width * e_.column);  // (width, column)
-    float* const values = pieces.take(e_.length * e_.row);  // (length, row)
-    float* const queries = pieces.take(kBlock * e_.row);    // (block, row)
-    float* const scores = pieces.take(kBlock * e_.column);  // (block, column)
-    float* const sums = pieces.take(kBlock * e_.row);       // (block, row)
-    const int64_t stride = 3 * e_.features;
-    const T* qkv = qkv_ + sample * e_.length * stride + head * e_.width;
-    copy_transposed(qkv + e_.features, stride, keys, e_);
-    copy_rows(qkv + 2 * e_.features, stride, values, e_, e_.length, 1);
-    for (int64_t first = 0; first < e_.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e_.length - first), seen = Causal ? first + count : e_.length;
-      copy_rows(qkv + first * stride, stride, queries, e_, count, e_.scale);
-      product<false>({queries, e_.row, 1}, keys, e_.column, scores, e_.column, count, registers(seen), e_.width);
+    const Extents e = e_.of(lengths_, sample);
+    float* const keys = pieces.take(e.width * e.column);   // (width, column)
+    float* const values = pieces.take(e.length * e.row);   // (length, row)
+    float* const queries = pieces.take(kBlock * e.row);    // (block, row)
+    float* const scores = pieces.take(kBlock * e.column);  // (block, column)
+    float* const sums = pieces.take(kBlock * e.row);       // (block, row)
+    const int64_t stride = 3 * e.features, begin = sample * e_.length, rows = (sample * e.heads + head) * e_.length;
+    const T* qkv = qkv_ + begin * stride + head * e.width;
+    T* const y = y_ + begin * e.features + head * e.width;
+    copy_transposed(qkv + e.features, stride, keys, e);
+    copy_rows(qkv + 2 * e.features, stride, values, e, e.length, 1);
+    for (int64_t first = 0; first < e.length; first += kBlock) {
+      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length;
+      copy_rows(qkv + first * stride, stride, queries, e, count, e.scale);
+      product<false>({queries, e.row, 1}, keys, e.column, scores, e.column, count, registers(seen), e.width);
       float shares[kBlock];
       for (int64_t i = 0; i < count; ++i) {
-        float* const log_sum = log_sums_ ? log_sums_ + (sample * e_.heads + head) * e_.length + first + i : nullptr;
-        shares[i] = exponentiate(scores + i * e_.column, Causal ? first + i + 1 : e_.length, registers(seen), log_sum);
+        float* const log_sum = log_sums_ ? log_sums_ + rows + first + i : nullptr;
+        shares[i] = exponentiate(scores + i * e.column, Causal ? first + i + 1 : e.length, registers(seen), log_sum);
       }
-      product<false>({scores, e_.column, 1}, values, e_.row, sums, e_.row, count, e_.row, seen);
-      T* y = y_ + (sample * e_.length + first) * e_.features + head * e_.width;
-      for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e_.row, y + i * e_.features, 0, e_, 1, shares[i]);
+      product<false>({scores, e.column, 1}, values, e.row, sums, e.row, count, e.row, seen);
+      for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e.row, y + (first + i) * e.features, 0, e, 1, shares[i]);
     }
+    zero_rows(y + e.length * e.features, e.features, e, e_.length - e.length);
+    if (log_sums_) std::fill_n(log_sums_ + rows + e.length, e_.length - e.length, 0.0f);
   }
 
   // Replaces `seen` scores, and the masked ones behind them up to `end`, by e to the power of each minus the highest. Returns 1 / their
@@ -161,9 +181,10 @@ template <class T, bool Causal> class Attention final : public Kernel {
   }
 
   const Extents e_;
-  const T* qkv_;     // (N, T, 3F)
-  T* y_;             // (N, T, F)
-  float* log_sums_;  // (N, heads, T) or null
+  const T* qkv_;          // (N, T, 3F)
+  const float* lengths_;  // (N) or null
+  T* y_;                  // (N, T, F)
+  float* log_sums_;       // (N, heads, T) or null
   const Scratch scratch_;
 };
 
@@ -176,6 +197,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
         y_(input<T>(spec, 1)),
         log_sums_(input<float>(spec, 2)),
         gy_(input<T>(spec, 3)),
+        lengths_(Causal ? nullptr : input<float>(spec, 4)),
         gqkv_(output<T>(spec, 0)),
         scratch_(spec, floats(e_)) {}
 
@@ -190,43 +212,45 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
  private:
   void run_head(int64_t sample, int64_t head) const {
     Pieces pieces = scratch_.pieces();
-    float* const keys_across = pieces.take(e_.width * e_.column);    // (width, column)
-    float* const values_across = pieces.take(e_.width * e_.column);  // (width, column)
-    float* const queries = pieces.take(e_.length * e_.row);          // (length, row), scaled
-    float* const keys = pieces.take(e_.length * e_.row);             // (length, row)
-    float* const gkeys = pieces.take(e_.length * e_.row);            // (length, row)
-    float* const gvalues = pieces.take(e_.length * e_.row);          // (length, row)
-    float* const gqueries = pieces.take(kBlock * e_.row);            // (block, row)
-    float* const gradients = pieces.take(kBlock * e_.row);           // (block, row)
-    float* const shares = pieces.take(kBlock * e_.column);           // (block, column): probabilities
-    float* const gscores = pieces.take(kBlock * e_.column);          // (block, column)
-    const int64_t stride = 3 * e_.features, begin = sample * e_.length * stride + head * e_.width;
+    const Extents e = e_.of(lengths_, sample);
+    float* const keys_across = pieces.take(e.width * e.column);    // (width, column)
+    float* const values_across = pieces.take(e.width * e.column);  // (width, column)
+    float* const queries = pieces.take(e.length * e.row);          // (length, row), scaled
+    float* const keys = pieces.take(e.length * e.row);             // (length, row)
+    float* const gkeys = pieces.take(e.length * e.row);            // (length, row)
+    float* const gvalues = pieces.take(e.length * e.row);          // (length, row)
+    float* const gqueries = pieces.take(kBlock * e.row);           // (block, row)
+    float* const gradients = pieces.take(kBlock * e.row);          // (block, row)
+    float* const shares = pieces.take(kBlock * e.column);          // (block, column): probabilities
+    float* const gscores = pieces.take(kBlock * e.column);         // (block, column)
+    const int64_t stride = 3 * e.features, begin = sample * e_.length * stride + head * e.width;
     const T* qkv = qkv_ + begin;
     T* gqkv = gqkv_ + begin;
-    copy_rows(qkv, stride, queries, e_, e_.length, e_.scale);
-    copy_rows(qkv + e_.features, stride, keys, e_, e_.length, 1);
-    copy_transposed(qkv + e_.features, stride, keys_across, e_);
-    copy_transposed(qkv + 2 * e_.features, stride, values_across, e_);
-    std::fill_n(gkeys, e_.length * e_.row, 0.0f);
-    std::fill_n(gvalues, e_.length * e_.row, 0.0f);
-    for (int64_t first = 0; first < e_.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e_.length - first), seen = Causal ? first + count : e_.length, columns = registers(seen);
-      const int64_t result = (sample * e_.length + first) * e_.features + head * e_.width;
-      copy_rows(gy_ + result, e_.features, gradients, e_, count, 1);
-      product<false>({queries + first * e_.row, e_.row, 1}, keys_across, e_.column, shares, e_.column, count, columns, e_.width);
-      product<false>({gradients, e_.row, 1}, values_across, e_.column, gscores, e_.column, count, columns, e_.width);
+    copy_rows(qkv, stride, queries, e, e.length, e.scale);
+    copy_rows(qkv + e.features, stride, keys, e, e.length, 1);
+    copy_transposed(qkv + e.features, stride, keys_across, e);
+    copy_transposed(qkv + 2 * e.features, stride, values_across, e);
+    std::fill_n(gkeys, e.length * e.row, 0.0f);
+    std::fill_n(gvalues, e.length * e.row, 0.0f);
+    for (int64_t first = 0; first < e.length; first += kBlock) {
+      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length, columns = registers(seen);
+      const int64_t result = (sample * e_.length + first) * e.features + head * e.width;
+      copy_rows(gy_ + result, e.features, gradients, e, count, 1);
+      product<false>({queries + first * e.row, e.row, 1}, keys_across, e.column, shares, e.column, count, columns, e.width);
+      product<false>({gradients, e.row, 1}, values_across, e.column, gscores, e.column, count, columns, e.width);
       for (int64_t i = 0; i < count; ++i) {
-        const float log_sum = log_sums_[(sample * e_.heads + head) * e_.length + first + i];
-        const float mean = dot(gradients + i * e_.row, y_ + result + i * e_.features);
-        differentiate(shares + i * e_.column, gscores + i * e_.column, Causal ? first + i + 1 : e_.length, columns, log_sum, mean);
+        const float log_sum = log_sums_[(sample * e.heads + head) * e_.length + first + i];
+        const float mean = dot(gradients + i * e.row, y_ + result + i * e.features);
+        differentiate(shares + i * e.column, gscores + i * e.column, Causal ? first + i + 1 : e.length, columns, log_sum, mean);
       }
-      product<true>({shares, 1, e_.column}, gradients, e_.row, gvalues, e_.row, seen, e_.row, count);
-      product<true>({gscores, 1, e_.column}, queries + first * e_.row, e_.row, gkeys, e_.row, seen, e_.row, count);
-      product<false>({gscores, e_.column, 1}, keys, e_.row, gqueries, e_.row, count, e_.row, seen);
-      store_rows(gqueries, gqkv + first * stride, stride, e_, count, e_.scale);
+      product<true>({shares, 1, e.column}, gradients, e.row, gvalues, e.row, seen, e.row, count);
+      product<true>({gscores, 1, e.column}, queries + first * e.row, e.row, gkeys, e.row, seen, e.row, count);
+      product<false>({gscores, e.column, 1}, keys, e.row, gqueries, e.row, count, e.row, seen);
+      store_rows(gqueries, gqkv + first * stride, stride, e, count, e.scale);
     }
-    store_rows(gkeys, gqkv + e_.features, stride, e_, e_.length, 1);
-    store_rows(gvalues, gqkv + 2 * e_.features, stride, e_, e_.length, 1);
+    store_rows(gkeys, gqkv + e.features, stride, e, e.length, 1);
+    store_rows(gvalues, gqkv + 2 * e.features, stride, e, e.length, 1);
+    for (int64_t part = 0; part < 3; ++part) zero_rows(gqkv + e.length * stride + part * e.features, stride, e, e_.length - e.length);
   }
 
   float dot(const float* gradient, const T* y) const {
@@ -249,6 +273,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
   const T *qkv_, *y_;      // (N, T, 3F), (N, T, F)
   const float* log_sums_;  // (N, heads, T)
   const T* gy_;            // (N, T, F)
+  const float* lengths_;   // (N) or null
   T* gqkv_;                // (N, T, 3F)
   const Scratch scratch_;
 };
@@ -264,6 +289,7 @@ void check_forward(const Shapes& shapes) {
   const Shape& qkv = shapes.input(0);
   if (qkv[2] % 3 != 0) shapes.refuse("shape of input qkv", shown(qkv), "make its last extent three times the features");
   const int64_t heads = heads_of(shapes, qkv[2] / 3);
+  if (shapes.has_input(1)) shapes.input_is(1, {qkv[0]});
   shapes.output_is(0, {qkv[0], qkv[1], qkv[2] / 3});
   shapes.output_is(1, {qkv[0], heads, qkv[1]});
 }
@@ -275,6 +301,7 @@ void check_backward(const Shapes& shapes) {
   shapes.input_is(0, {y[0], y[1], 3 * y[2]});
   shapes.input_is(2, {y[0], heads, y[1]});
   shapes.input_is(3, y);
+  if (shapes.has_input(4)) shapes.input_is(4, {y[0]});
   shapes.output_is(0, {y[0], y[1], 3 * y[2]});
 }
 
@@ -288,17 +315,28 @@ template <class T> using FullAttention = Attention<T, false>;
 template <class T> using CausalAttentionBackward = AttentionBackward<T, true>;
 template <class T> using FullAttentionBackward = AttentionBackward<T, false>;
 
-template <template <class> class Forward> Operator forward(const char* kind) {
+// Full attention may have the lengths of the sequences (N) as its last input.
+std::vector<Port> with_lengths(std::vector<Port> ports, bool causal) {
+  if (!causal) ports.push_back({"lengths", Role::parameter, true});
+  return ports;
+}
+
+template <template <class> class Forward> Operator forward(const char* kind, bool causal) {
   using enum Role;
-  return {kind, {{"qkv", canonical}}, {{"y", canonical}, {"logSum", parameter, true}}, check_forward, make_typed<Forward>,
-          {},   scratch_of<Forward>};
+  return {kind,
+          with_lengths({{"qkv", canonical}}, causal),
+          {{"y", canonical}, {"logSum", parameter, true}},
+          check_forward,
+          make_typed<Forward>,
+          {},
+          scratch_of<Forward>};
 }
 
 // All rows of a head are read before its gradients are written.
-template <template <class> class Backward> Operator backward(const char* kind) {
+template <template <class> class Backward> Operator backward(const char* kind, bool causal) {
   using enum Role;
   return {kind,
-          {{"qkv", canonical}, {"y", canonical}, {"logSum", parameter}, {"gy", canonical}},
+          with_lengths({{"qkv", canonical}, {"y", canonical}, {"logSum", parameter}, {"gy", canonical}}, causal),
           {{"gqkv", canonical}},
           check_backward,
           make_typed<Backward>,
@@ -307,10 +345,10 @@ template <template <class> class Backward> Operator backward(const char* kind) {
 }
 
 const Registered kRegistered{{
-    forward<CausalAttention>("causalSelfAttention"),
-    backward<CausalAttentionBackward>("causalSelfAttentionBackward"),
-    forward<FullAttention>("selfAttention"),
-    backward<FullAttentionBackward>("selfAttentionBackward"),
+    forward<CausalAttention>("causalSelfAttention", true),
+    backward<CausalAttentionBackward>("causalSelfAttentionBackward", true),
+    forward<FullAttention>("selfAttention", false),
+    backward<FullAttentionBackward>("selfAttentionBackward", false),
 }};
 
 }  // namespace

@@ -1,7 +1,10 @@
-// Operators over sequences (N, T, F): layer norm, embedding, positions, the mean of the positions.
+// Operators over sequences (N, T, F): layer norm, embedding, positions, lengths, the mean of the positions.
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "cpu/reference/operator.h"
+#include "cpu/sequence_length.h"
 
 namespace arbalest::reference {
 namespace {
@@ -62,6 +65,7 @@ void check_positions_backward(const Request& request) {
 void check_mean(const Request& request) {
   request.input_rank(0, 3);
   const Shape& x = request.input(0);
+  if (request.inputs() > 1 && request.has_input(1)) request.input_is(1, {x[0]});
   request.output_is(0, {x[0], x[2]});
 }
 
@@ -69,6 +73,32 @@ void check_mean_backward(const Request& request) {
   request.output_rank(0, 3);
   const Shape& gx = request.output(0);
   request.input_is(0, {gx[0], gx[2]});
+  if (request.inputs() > 1 && request.has_input(1)) request.input_is(1, {gx[0]});
+}
+
+void check_lengths(const Request& request) {
+  request.input_rank(0, 2);
+  request.output_is(0, {request.input(0)[0]});
+  request.whole("padding", 0, std::numeric_limits<int32_t>::max());
+}
+
+// The positions up to the last token that is not padding.
+template <class T> void lengths(const OperatorSpec& op, const StepContext&) {
+  const int32_t* tokens = op.inputs[0].as<int32_t>();  // (N, T)
+  Wide<T>* y = op.outputs[0].as<Wide<T>>();            // (N)
+  const int64_t N = op.inputs[0].shape()[0], most = op.inputs[0].shape()[1];
+  const auto padding = static_cast<int32_t>(op.attributes.number("padding"));
+  for (int64_t n = 0; n < N; ++n) {
+    int64_t length = most;
+    while (length > 0 && tokens[n * most + length - 1] == padding) --length;
+    y[n] = rounded<Wide<T>>(static_cast<double>(length));
+  }
+}
+
+// Of sequence n: all positions where no lengths (N) are given.
+template <class T> int64_t positions_of(const OperatorSpec& op, int64_t n, int64_t most) {
+  const Wide<T>* lengths = op.inputs.size() > 1 ? op.inputs[1].as<Wide<T>>() : nullptr;
+  return lengths ? length_of(lengths[n], most) : most;
 }
 
 template <class T> void mean_positions(const OperatorSpec& op, const StepContext&) {
@@ -77,10 +107,11 @@ template <class T> void mean_positions(const OperatorSpec& op, const StepContext
   const T* x = op.inputs[0].as<T>();  // (N, T, F)
   T* y = op.outputs[0].as<T>();       // (N, F)
   for (int64_t n = 0; n < N; ++n) {
+    const int64_t count = positions_of<T>(op, n, length);
     for (int64_t f = 0; f < F; ++f) {
       double sum = 0;
-      for (int64_t t = 0; t < length; ++t) sum += double{x[(n * length + t) * F + f]};
-      y[n * F + f] = rounded<T>(sum / static_cast<double>(length));
+      for (int64_t t = 0; t < count; ++t) sum += double{x[(n * length + t) * F + f]};
+      y[n * F + f] = rounded<T>(count > 0 ? sum / static_cast<double>(count) : 0);
     }
   }
 }
@@ -90,8 +121,11 @@ template <class T> void mean_positions_backward(const OperatorSpec& op, const St
   const int64_t N = shape[0], length = shape[1], F = shape[2];
   const T* gy = op.inputs[0].as<T>();  // (N, F)
   T* gx = op.outputs[0].as<T>();       // (N, T, F)
-  for (int64_t row = 0; row < N * length; ++row)
-    for (int64_t f = 0; f < F; ++f) gx[row * F + f] = rounded<T>(double{gy[row / length * F + f]} / static_cast<double>(length));
+  for (int64_t row = 0; row < N * length; ++row) {
+    const int64_t n = row / length, count = positions_of<T>(op, n, length);
+    for (int64_t f = 0; f < F; ++f)
+      gx[row * F + f] = rounded<T>(row % length < count ? double{gy[n * F + f]} / static_cast<double>(count) : 0);
+  }
 }
 
 // y = (x - mean) * inverse * gamma + beta for each row, inverse = 1 / sqrt(variance + epsilon), the variance biased.
@@ -231,13 +265,14 @@ std::vector<Operator> operators() {
        check_positions,
        {positions<float>, positions<double>, positions<Bf16>},
        {{0, 0}}},
+      {"lengths", {{"tokens", label}}, {{"y", wide}}, check_lengths, {lengths<float>, lengths<double>, lengths<Bf16>}},
       {"meanPositions",
-       {{"x", activation}},
+       {{"x", activation}, {"lengths", wide, true}},
        {{"y", activation}},
        check_mean,
        {mean_positions<float>, mean_positions<double>, mean_positions<Bf16>}},
       {"meanPositionsBackward",
-       {{"gy", activation}},
+       {{"gy", activation}, {"lengths", wide, true}},
        {{"gx", activation}},
        check_mean_backward,
        {mean_positions_backward<float>, mean_positions_backward<double>, mean_positions_backward<Bf16>}},

@@ -1,5 +1,6 @@
-// Self-attention, causal or over all places (Vaswani et al., "Attention is all you need", NeurIPS 2017): heads apart, their scores by a
-// batched product in f32, probabilities of each row, the values' mean by another product, heads together again.
+// Self-attention, causal, over all places, or over those before each sequence's length (Vaswani et al., "Attention is all you need",
+// NeurIPS 2017): heads apart, their scores by a batched product in f32, probabilities of each row, the values' mean by another product,
+// heads together again.
 #include <cmath>
 #include <limits>
 
@@ -7,6 +8,7 @@
 #include "cuda/operators/buffers.h"
 #include "cuda/operators/heads.h"
 #include "cuda/operators/queued.h"
+#include "cuda/operators/sequence_length.h"
 #include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
@@ -17,17 +19,25 @@ struct Exponentials {
   float highest, sum;
 };
 
-// A row is a place t of a sequence, in one head, and its scores are with the places 0 to t, or with all.
+// A row is a place t of a sequence, in one head, and its scores are with the places 0 to t, or with all, or with all before the length of
+// the sequence, of which the places behind see none.
 template <class T, bool Causal> struct AttentionSoftmax {
   using Sum = Exponentials;
 
-  const float* scores;  // (rows, T), not scaled yet
-  T* probabilities;     // (rows, T); zero where later places stand
-  float* log_sum;       // (rows) or null
+  const float* scores;   // (rows, T), not scaled yet
+  T* probabilities;      // (rows, T); zero where later places stand
+  float* log_sum;        // (rows) or null
+  const float* lengths;  // (N) or null
+  int64_t sequence;      // rows of a sequence
   int length;
   float scale;
 
-  EVERYWHERE int seen(int64_t row) const { return Causal ? static_cast<int>(row % length) + 1 : length; }
+  EVERYWHERE int seen(int64_t row) const {
+    const int t = static_cast<int>(row % length);
+    if (Causal) return t + 1;
+    const auto count = static_cast<int>(places_of(lengths, row / sequence, length));
+    return t < count ? count : 0;
+  }
 
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
     const float* z = scores + row * length;
@@ -47,7 +57,7 @@ template <class T, bool Causal> struct AttentionSoftmax {
     const float* z = scores + row * length;
     for (int s = lane; s < length; s += lanes)
       probabilities[row * length + s] = T(s < seen(row) ? expf(scale * z[s] - all.highest) / all.sum : 0.0f);
-    if (lane == 0 && log_sum) log_sum[row] = all.highest + logf(all.sum);
+    if (lane == 0 && log_sum) log_sum[row] = all.sum == 0 ? 0 : all.highest + logf(all.sum);
   }
 };
 
@@ -80,15 +90,17 @@ template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, Devic
         batched_product(at.matrices(), features(parts), false, features(parts + at.features()), true, scores(in.scores, Type::f32), stream);
     auto mixed = batched_product(at.matrices(), scores(in.probabilities, spec.precision), false, features(parts + 2 * at.features()), false,
                                  features(results), stream);
-    const AttentionSoftmax<T, Causal> softmax{static_cast<const float*>(in.scores), static_cast<T*>(in.probabilities),
-                                              spec.outputs[1].as<float>(), at.length, 1 / std::sqrt(static_cast<float>(at.width))};
+    const AttentionSoftmax<T, Causal> softmax{
+        static_cast<const float*>(in.scores),          static_cast<T*>(in.probabilities), spec.outputs[1].as<float>(),
+        Causal ? nullptr : spec.inputs[1].as<float>(), at.rows() / at.sequences,          at.length,
+        1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), parts, scored = std::move(scored), softmax, mixed = std::move(mixed), results,
                    y = spec.outputs[0].as<T>()] {
       move_heads<T, P::V>(stream, at, 3, qkv, parts, true);
       scored->run({});
       reduce_rows(stream, at.rows(), at.length, softmax);
       mixed->run({});
-      move_heads<T, P::V>(stream, at, 1, results, y, false);
+      move_heads<T, P::V>(stream, at, 1, results, y, false, softmax.lengths);
     });
   });
 }
@@ -96,7 +108,7 @@ template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, Devic
 using enum Port;
 const Registered kOperators{{
     {"causalSelfAttention", {rows}, {rows, wide}, make_attention<true>, {}, attention_scratch, "matrix products"},
-    {"selfAttention", {rows}, {rows, wide}, make_attention<false>, {}, attention_scratch, "matrix products"},
+    {"selfAttention", {rows, wide}, {rows, wide}, make_attention<false>, {}, attention_scratch, "matrix products"},
 }};
 
 }  // namespace

@@ -1,12 +1,13 @@
-// The gradient of self-attention, causal or over all places. With p the probabilities, computed again from the scores and the sum that the
-// forward operator kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel
-// between them.
+// The gradient of self-attention, causal, over all places, or over those before each sequence's length. With p the probabilities, computed
+// again from the scores and the sum that the forward operator kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d -
+// D). Five products by the library, one kernel between them.
 #include <cmath>
 
 #include "cuda/operators/batched_product.h"
 #include "cuda/operators/buffers.h"
 #include "cuda/operators/heads.h"
 #include "cuda/operators/queued.h"
+#include "cuda/operators/sequence_length.h"
 #include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
@@ -18,6 +19,8 @@ template <class T, bool Causal> struct ScoreGradients {
   const float* scores;   // (rows, T), not scaled yet
   const float* values;   // (rows, T): d
   const float* log_sum;  // (rows)
+  const float* lengths;  // (N) or null
+  int64_t sequence;      // rows of a sequence
   T* probabilities;      // (rows, T); zero where later places stand
   T* gradients;          // (rows, T), scaled; zero there too
   int length;
@@ -25,7 +28,12 @@ template <class T, bool Causal> struct ScoreGradients {
 
   EVERYWHERE float probability(int64_t row, int s) const { return expf(scale * scores[row * length + s] - log_sum[row]); }
 
-  EVERYWHERE int seen(int64_t row) const { return Causal ? static_cast<int>(row % length) + 1 : length; }
+  EVERYWHERE int seen(int64_t row) const {
+    const int t = static_cast<int>(row % length);
+    if (Causal) return t + 1;
+    const auto count = static_cast<int>(places_of(lengths, row / sequence, length));
+    return t < count ? count : 0;
+  }
 
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
     Sum found = 0;
@@ -82,10 +90,15 @@ template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& sp
     auto gquery = product(gradients, false, features(parts, 1), false, features(gparts, 0));
     auto gkey = product(gradients, true, features(parts, 0), false, features(gparts, 1));
     auto gvalue = product(probabilities, true, features(gresults), false, features(gparts, 2));
-    const ScoreGradients<T, Causal> between{
-        static_cast<const float*>(in.scores),       static_cast<const float*>(in.values), spec.inputs[2].as<float>(),
-        static_cast<T*>(in.probabilities),          static_cast<T*>(in.gradients),        at.length,
-        1 / std::sqrt(static_cast<float>(at.width))};
+    const ScoreGradients<T, Causal> between{static_cast<const float*>(in.scores),
+                                            static_cast<const float*>(in.values),
+                                            spec.inputs[2].as<float>(),
+                                            Causal ? nullptr : spec.inputs[4].as<float>(),
+                                            at.rows() / at.sequences,
+                                            static_cast<T*>(in.probabilities),
+                                            static_cast<T*>(in.gradients),
+                                            at.length,
+                                            1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), gy = spec.inputs[3].as<T>(), gqkv = spec.outputs[0].as<T>(), parts, gparts,
                    gresults, scored = std::move(scored), valued = std::move(valued), between, gquery = std::move(gquery),
                    gkey = std::move(gkey), gvalue = std::move(gvalue)] {
@@ -97,7 +110,7 @@ template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& sp
       gquery->run({});
       gkey->run({});
       gvalue->run({});
-      move_heads<T, P::V>(stream, at, 3, gparts, gqkv, false);
+      move_heads<T, P::V>(stream, at, 3, gparts, gqkv, false, between.lengths);
     });
   });
 }
@@ -112,7 +125,7 @@ const Registered kOperators{{
      attention_backward_scratch,
      "matrix products"},
     {"selfAttentionBackward",
-     {rows, rows, wide, rows},
+     {rows, rows, wide, rows, wide},
      {rows},
      make_attention_backward<false>,
      {},

@@ -4,6 +4,7 @@
 #include "cuda/launch.h"
 #include "cuda/number.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/sequence_length.h"
 
 namespace arbalest::cuda {
 
@@ -23,12 +24,14 @@ struct Heads {
   int64_t scores() const { return rows() * length; }
 };
 
-// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width).
+// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). Together
+// again, places behind the length of their sequence are zero, whatever the products gave.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
   int sequences, length, parts, heads, packs;
-  bool apart;  // else together again
+  bool apart;            // else together again
+  const float* lengths;  // (N) or null
 
   EVERYWHERE void operator()(int64_t i) const {
     int rest = static_cast<int>(i);
@@ -43,12 +46,13 @@ template <class T, int V> struct MoveHeads {
     if (apart)
       write(to, there, read<T, V>(from, i));
     else
-      write(to, i, read<T, V>(from, there));
+      write(to, i, t < places_of(lengths, n, length) ? read<T, V>(from, there) : Pack<T, V>{});
   }
 };
 
-template <class T, int V> void move_heads(DeviceStream& stream, const Heads& of, int parts, const T* from, T* to, bool apart) {
-  const MoveHeads<T, V> program{from, to, of.sequences, of.length, parts, of.heads, of.width / V, apart};
+template <class T, int V>
+void move_heads(DeviceStream& stream, const Heads& of, int parts, const T* from, T* to, bool apart, const float* lengths = nullptr) {
+  const MoveHeads<T, V> program{from, to, of.sequences, of.length, parts, of.heads, of.width / V, apart, lengths};
   each(stream, parts * of.features() / V, program);
 }
 
