@@ -9,6 +9,7 @@ import {
   type MemoryLimit,
   type Program
 } from './internals.js'
+import { necessaryFlops } from './necessary-flops.js'
 
 export const cpu = loweringBackend(engine, 'cpu', 1)
 
@@ -31,8 +32,8 @@ export function trainingProgram(
   })
 }
 
-/** Floating-point operations of a training step, for one image. */
+/** Floating-point operations of a training step, for one image; without those on padding. */
 export function flopsPerImage(model: string, batch: number, precision: CasePrecision): number {
-  const { segments } = trainingProgram(model, batch, precision)
-  return SEGMENTS.flatMap((name) => segments[name]).reduce((sum, operator) => sum + operator.flops, 0) / batch
+  const program = trainingProgram(model, batch, precision)
+  return SEGMENTS.flatMap((name) => program.segments[name]).reduce((sum, operator) => sum + necessaryFlops(program, operator), 0) / batch
 }

@@ -4,6 +4,7 @@ import type { BenchOptions } from './bench.js'
 import { workloadOf, type Case } from './cases.js'
 import { trainingProgram } from './flops-per-image.js'
 import { buildGraph, engine, initialParameters, modelNamed, SEGMENTS, type Handle, type OperatorProfile } from './internals.js'
+import { necessaryFlopsByOperator } from './necessary-flops.js'
 import { startPeak } from './ours.js'
 import { randomDataset } from './random-dataset.js'
 import { Table } from './table.js'
@@ -50,7 +51,11 @@ export async function runLearners(one: Case, seconds: number): Promise<readonly 
   })
   const stop = setTimeout(() => engine.stop(group), (seconds + 1) * 1000)
   try {
-    return await Promise.all(reports)
+    const flops = necessaryFlopsByOperator(program)
+    return (await Promise.all(reports)).map((report) => ({
+      ...report,
+      operators: report.operators.map((one) => ({ ...one, flops: flops.get(`${one.segment} ${one.name} ${one.kind}`) ?? one.flops }))
+    }))
   } finally {
     clearTimeout(stop)
     engine.stop(group)

@@ -18,6 +18,8 @@ const { isFirstProcess, jobOfProcess } = load('../hosts/tenants.js') as typeof T
 interface CommandEntry {
   readonly name: string
   readonly description: string
+  /** What the command's functions import when they are called. They are loaded before, for the reason above. */
+  readonly imports?: readonly string[]
   /** Exports the function that defines the command, under this name. */
   readonly module: string
   readonly exported: string
@@ -30,12 +32,14 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'train',
     description: 'Trains a model. Omitted options get defaults that suit the model.',
     module: './train-command.js',
+    imports: ['../run/run.js'],
     exported: 'defineTrain'
   },
   {
     name: 'crossover',
     description: 'Trains several jobs on one device: each computes while the others exchange.',
     module: './crossover-command.js',
+    imports: ['../run/run.js', '../crossover/device-scheduler.js'],
     exported: 'defineCrossover'
   },
   {
@@ -48,6 +52,7 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'hub',
     description: 'Serves processes that train on several hosts: makes their sums and applies their rule, without learners.',
     module: './hub-command.js',
+    imports: ['../run/hosts/serve-hub.js'],
     exported: 'defineHub'
   },
   {
@@ -72,24 +77,28 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'eval',
     description: 'Measures a model on the test samples of a data set.',
     module: './models/eval-command.js',
+    imports: ['../trained/open-model.js'],
     exported: 'defineEval'
   },
   {
     name: 'predict',
     description: 'Classifies images: the likeliest classes and their probabilities.',
     module: './models/predict-command.js',
+    imports: ['../trained/open-model.js'],
     exported: 'definePredict'
   },
   {
     name: 'generate',
     description: 'Continues a prompt with a model that was trained on a text.',
     module: './models/generate-command.js',
+    imports: ['../trained/open-model.js'],
     exported: 'defineGenerate'
   },
   {
     name: 'explain',
     description: 'Shows the operators of a training step with their arithmetic, time and memory.',
     module: './explain/explain-command.js',
+    imports: ['../run/explain-step.js', '../run/predict-step.js'],
     exported: 'defineExplain'
   },
   {
@@ -128,6 +137,7 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'repl',
     description: 'Starts a run and a prompt at which to talk to it.',
     module: './repl-command.js',
+    imports: ['../run/run.js'],
     exported: 'defineRepl',
     hasJson: false
   },
@@ -153,10 +163,11 @@ function commandLine(selected: string | undefined, output: OutputLoss, finish: (
     .addHelpText('after', EXIT_CODES_HELP)
     .configureOutput({ outputError: () => {} })
     .exitOverride()
-  for (const { name, description, module, exported, hasJson = true } of COMMANDS) {
+  for (const { name, description, module, imports = [], exported, hasJson = true } of COMMANDS) {
     const command = program.command(name).description(description).allowExcessArguments(false)
     if (name !== selected) continue
     const { [exported]: define } = load(module) as Readonly<Record<string, DefineCommand>>
+    command.hook('preAction', () => imports.forEach((each) => load(each)))
     define!(command, { version: version(), output, finish })
     if (hasJson)
       command

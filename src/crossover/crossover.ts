@@ -13,12 +13,11 @@ import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
 import { hostsSpecOf } from '../run/hosts/meeting.js'
 import { Admission } from '../run/memory/admission.js'
-import { titleOf } from '../run/run.js'
+import { titleOf } from '../run/run-modules.js'
 import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { showLive } from '../runtime/live-processes.js'
-import { ActorSystem } from '../runtime/system.js'
-import { DeviceScheduler, type DeviceSchedulerOptions, type PolicyEvent, type Way } from './device-scheduler.js'
+import type { DeviceScheduler, DeviceSchedulerOptions, PolicyEvent, Way } from './device-scheduler.js'
 import { CrossedHosts } from './hosts.js'
 
 /** An event of one of the jobs, or of the device that they share. */
@@ -150,9 +149,11 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   }
 
   async #train(options: DeviceSchedulerOptions): Promise<CrossoverFinishedEvent> {
+    const { ActorSystem } = await import('../runtime/system.js')
+    const { DeviceScheduler: Scheduler } = await import('./device-scheduler.js')
     const system = new ActorSystem()
     try {
-      const scheduler = await system.spawnLocal(DeviceScheduler, options, { name: 'device scheduler' })
+      const scheduler = await system.spawnLocal(Scheduler, options, { name: 'device scheduler' })
       let status = ''
       const timer = setInterval(
         () =>

@@ -34,24 +34,10 @@ import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { costWarnings } from './run-cost.js'
+import { BUILT_IN_LEARNER, titleOf, type RunModules } from './run-modules.js'
 import { addressees, addresseesOnLeader, checkedCall, fromLearner } from './run-directory.js'
 import { RunLoop } from './run-loop.js'
 import { StoppedEarly, stoppedEvent } from './stopped-early.js'
-
-/** The modules that a run loads; tests replace them by fakes. */
-export interface RunModules {
-  /** Exports `engine`. */
-  readonly engine: URL
-  /** Exports a learner, as its default or as `Learner`: the built-in one is loaded in the same way as the user's own. */
-  readonly learner: URL
-  /** How this process meets the other hosts of the run; if omitted, as its launcher has started it. */
-  readonly hosts?: HostsSpec
-  /** The device that the run shares with other jobs; if omitted, it has the device for itself. */
-  readonly shared?: SharedDevice
-}
-
-/** The learner that is not the user's own. */
-export const BUILT_IN_LEARNER = new URL('../learner/built-in-learner.js', import.meta.url)
 
 /** Over several hosts deaths of learners are not recorded: a host cannot tell the others' rounds that it has not ended. */
 const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) => succession, joined: () => {}, isAwaiting: () => false }
@@ -105,12 +91,6 @@ async function recorded(given: Settings, modules: RunModules, control: JobContro
   } finally {
     sinks.close()
   }
-}
-
-/** The run in a few words. */
-export function titleOf({ model, data }: Pick<Settings, 'model' | 'data'>): string {
-  const nameOf = (subject: Settings['model'] | Settings['data']) => (typeof subject === 'string' ? subject : subject.name)
-  return `${nameOf(model)} on ${nameOf(data)}`
 }
 
 /** Writes each event to the sinks before the job emits it. */

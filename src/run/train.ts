@@ -1,8 +1,8 @@
 import { isFirstProcess } from '../hosts/tenants.js'
 import { runEvent } from '../observe/run-event.js'
-import { Job, type WatchJob } from './job.js'
+import { Job, type JobControl, type JobOutcome, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
-import { BUILT_IN_LEARNER, run, titleOf, type RunModules } from './run.js'
+import { BUILT_IN_LEARNER, titleOf, type RunModules } from './run-modules.js'
 import { settingsOf, type Settings } from '../options/settings.js'
 
 const MODULES: RunModules = {
@@ -32,7 +32,13 @@ export function trainWith(options: TrainOptions, modules: Partial<RunModules>, w
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
   const watch = watchWith?.(settings) ?? watchOf(settings)
-  return new Job((control) => run(settings, chosen, control), { signal: options.signal, learners: settings.learners, watch })
+  return new Job((control) => runLater(settings, chosen, control), { signal: options.signal, learners: settings.learners, watch })
+}
+
+/** Most of this package's modules are needed for a run alone: a program that only imports it starts without them. */
+async function runLater(settings: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
+  const { run } = await import('./run.js')
+  return run(settings, modules, control)
 }
 
 /** How a job is watched together with others. */

@@ -3,7 +3,7 @@ import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { flatten, linear, defineModel } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'
-import type { RunModules } from '../../src/run/run.js'
+import type { RunModules } from '../../src/run/run-modules.js'
 
 /** A job's modules with the fake engine in the place of the native one. */
 export const FAKES: RunModules = {

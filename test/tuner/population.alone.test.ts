@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { FinishedEvent, JobEvent, PopulationEvent } from '../../src/observe/events.js'
-import type { RunModules } from '../../src/run/run.js'
+import type { RunModules } from '../../src/run/run-modules.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import { trainWith } from '../../src/run/train.js'
 import { description } from '../fakes/undescribed-engine.js'

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { chosenCases } from '../cases.js'
 import { chosenPeers } from '../peers/fastest.js'
+import { trainingProgram } from '../flops-per-image.js'
+import { innerTaps, necessaryFlops, necessaryFlopsByOperator } from '../necessary-flops.js'
 import { spreads, taskArguments } from '../peers/way.js'
 import { tfjsWays } from '../peers/tfjs.js'
 import { boundOf, type Roofs } from '../roofline/bound.js'
@@ -42,6 +44,19 @@ describe('Peers of the throughput bench', () => {
 })
 
 describe('The roofline', () => {
+  it('leaves out what a convolution would compute on padding', () => {
+    expect(innerTaps(2, 3, 2, 1, 1)).to.equal(4)
+    expect(innerTaps(32, 3, 32, 1, 1)).to.equal(94)
+    expect(innerTaps(28, 5, 24, 1, 0)).to.equal(120)
+    expect(innerTaps(32, 3, 16, 2, 1)).to.equal(47)
+    const program = trainingProgram('vgg16', 1, 'f32')
+    const last = program.segments.forward.filter(({ kind }) => kind === 'conv2d').at(-1)!
+    expect(necessaryFlops(program, last) / last.flops).to.be.closeTo(4 / 9, 1e-3)
+    const kinds = ['conv2d', 'conv2dBackwardData', 'conv2dBackwardWeights']
+    const all = [...necessaryFlopsByOperator(program)].filter(([key]) => kinds.includes(key.split(' ').at(-1)!))
+    expect(all).to.have.length(13 + 12 + 13)
+  })
+
   const roofs: Roofs = { flopsPerSecond: 100, bytesPerSecond: 10, cacheBytesPerSecond: 50, cacheBytes: 1000 }
   const operator = { kind: 'relu', name: 'a', segment: 'forward', implementation: 'own', seconds: 100 } as const
 

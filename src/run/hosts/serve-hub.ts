@@ -6,37 +6,15 @@ import { coresOfHub, memoryNodes } from '../../hosts/memory-nodes.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
 import { tenancyOf } from '../../hosts/tenants.js'
 import { Hub } from './hub.js'
+import type { HubOptions, ServedEvent } from './hub-options.js'
 import { part } from './join.js'
 import { DEADLINE } from './meeting.js'
 import { RunHost } from './run-host.js'
 
 const ENGINE = new URL('../../engine/native.js', import.meta.url)
 
-/** How a hub is stopped, and whom it tells. */
-export interface HubOptions {
-  /** When it aborts, each run ends at its next round. */
-  readonly signal?: AbortSignal | undefined
-  /** Called for each of several jobs when it has ended. */
-  readonly onServed?: ((served: ServedEvent) => void) | undefined
-}
-
-/** A hub has served one of its jobs to its end. */
-export interface ServedEvent {
-  readonly event: 'served'
-  /** Its number among the jobs that share the hub, from 0. */
-  readonly job: number
-  /** Messages that were not this job's, by what was wrong with them. None of them has changed anything. */
-  readonly refused: RefusedMessages
-  /** Why the job has ended, unless it was completed or stopped. The other jobs go on. */
-  readonly failed?: { readonly code: ErrorCode; readonly message: string }
-}
-
-/**
- * Serves a run over several hosts as a hub: makes the sums of those that train, and applies their rule. The processes are those of one launcher, and hubs are
- * the last ones; see docs/clusters.md. Resolves at the end of the run. Rejects with the error that ends it, such as HOST_LOST, and with INVALID_STATE if this
- * process was started alone. A hub of several jobs resolves when all of them have ended, and tells the error of each by `onServed`.
- */
-export async function hub({ signal, onServed }: HubOptions = {}): Promise<void> {
+/** See `hub`. */
+export async function serveLaunched({ signal, onServed }: HubOptions = {}): Promise<void> {
   const launched = joiningProcess()
   if (!launched)
     throw new ArbalestError(

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Folder } from '../../data/support/files.js'
 import { explain, train, type TrainOptions } from '../../../src/index.js'
-import { BUILT_IN_LEARNER } from '../../../src/run/run.js'
+import { BUILT_IN_LEARNER } from '../../../src/run/run-modules.js'
 import { MemoryBudget } from '../../../src/run/memory/budget.js'
 import { trainWith } from '../../../src/run/train.js'
 import { engine } from '../../fakes/engine.js'

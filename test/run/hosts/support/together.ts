@@ -4,7 +4,8 @@ import { engine as native } from '../../../../src/engine/native.js'
 import type { FinishedEvent, JobEvent } from '../../../../src/observe/events.js'
 import type { TrainOptions } from '../../../../src/options/train-options.js'
 import type { Job } from '../../../../src/run/job.js'
-import { serveHub, serveJobs, type ServedEvent } from '../../../../src/run/hosts/serve-hub.js'
+import type { ServedEvent } from '../../../../src/run/hosts/hub-options.js'
+import { serveHub, serveJobs } from '../../../../src/run/hosts/serve-hub.js'
 import { trainWith } from '../../../../src/run/train.js'
 
 /** Drawing all digits would take longer than training. */

@@ -1,0 +1,12 @@
+import type { ModelFileOptions } from '../checkpoints/find-model.js'
+import type { BackendName, Precision } from '../compiler/program.js'
+import type { ReadModelOptions } from '../formats/read-model.js'
+
+/** How `loadModel` reads a file, and where the model runs. */
+export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {
+  /** `cpu` by default. */
+  readonly backend?: BackendName
+  readonly precision?: Exclude<Precision, 'f64'>
+  /** Threads that compute a batch; 1 by default. */
+  readonly threads?: number
+}

@@ -1,0 +1,41 @@
+import { loadEngine } from '../engine/contract.js'
+import { BACKENDS } from '../compiler/program.js'
+import { modelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
+import { loweringBackend } from '../engine/lowering.js'
+import { invalidOption, unknownName } from '../errors.js'
+import { readModel, type ReadModelOptions } from '../formats/read-model.js'
+import type { SavedModel } from '../formats/saved-model.js'
+import { loadOperators } from '../model/composed.js'
+import { inTurns } from '../turns.js'
+import type { LoadModelOptions } from './load-model-options.js'
+import { predictionProgram } from './programs.js'
+import { TrainedModel } from './trained-model.js'
+
+const ENGINE = new URL('../engine/native.js', import.meta.url)
+
+/** See `loadModel`. */
+export async function openModel(source: string | SavedModel, options: LoadModelOptions = {}): Promise<TrainedModel> {
+  const { backend = 'cpu', precision = 'f32', threads = 1, ...reading } = options
+  if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
+  const saved = isSaved(source) ? source : await readFile(source, reading)
+  await loadOperators(saved.model)
+  const engine = await loadEngine(ENGINE.href)
+  const program = await inTurns(predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads)))
+  const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
+  return TrainedModel.of(saved, { engine, module: ENGINE, program, replica })
+}
+
+function isSaved(source: unknown): source is SavedModel {
+  return typeof source === 'object' && source !== null && 'model' in source && 'weights' in source && 'statistics' in source
+}
+
+async function readFile(path: unknown, { model, best, ...reading }: ReadModelOptions & ModelFileOptions): Promise<SavedModel> {
+  if (typeof path !== 'string' || path === '')
+    throw invalidOption(
+      'file',
+      path,
+      "give the path of a model's file or of a checkpoint, or what the synchroniser of a run answers to `model()`"
+    )
+  if (model) await loadOperators(model)
+  return readModel(await modelFile(path, { best }), { ...reading, model })
+}
