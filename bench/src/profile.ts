@@ -54,7 +54,7 @@ export async function runLearners(one: Case, seconds: number): Promise<readonly 
     const flops = necessaryFlopsByOperator(program)
     return (await Promise.all(reports)).map((report) => ({
       ...report,
-      operators: report.operators.map((one) => ({ ...one, flops: flops.get(`${one.segment} ${one.name} ${one.kind}`) ?? one.flops }))
+      operators: report.operators.map((each) => ({ ...each, flops: flops.get(`${each.segment} ${each.name} ${each.kind}`) ?? each.flops }))
     }))
   } finally {
     clearTimeout(stop)

@@ -1,6 +1,6 @@
 import { loadEngine, type Engine, type HostsSpec, type RefusedMessages } from '../../engine/contract.js'
 import { usableProcessors } from '../../engine/machine.js'
-import { ArbalestError, type ErrorCode } from '../../errors.js'
+import { ArbalestError } from '../../errors.js'
 import { placeOnMachine } from '../../hosts/launcher.js'
 import { coresOfHub, memoryNodes } from '../../hosts/memory-nodes.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
