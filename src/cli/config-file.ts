@@ -29,6 +29,8 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
     const flag = config === false ? '--no-config' : `--config ${config}`
     throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(named)} and ${flag}; name one config`)
   }
+  if ((named === 'true' || named === 'false') && !existsSync(named))
+    throw refusal('config', named, 'there is no such file; a flag that is true or false takes no value: use --NAME or --no-NAME')
   const file = named ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : config || undefined)
   return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }
 }

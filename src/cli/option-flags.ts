@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander'
+import { truthFromText } from '../schema/from-text.js'
 import type { Entries } from '../schema/group.js'
 import { optionsIn, shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
 import { invalidFlag } from './flag-values.js'
@@ -22,7 +23,11 @@ export class OptionFlags {
 
   /** Adds the flags of the options that `isMeant` picks, all of them if it is omitted. */
   addTo(command: Command, isMeant: (option: OptionSummary) => boolean = () => true): void {
-    for (const option of this.#options) if (isMeant(option)) command.addOption(flagOf(option))
+    for (const option of this.#options) {
+      if (!isMeant(option)) continue
+      command.addOption(flagOf(option))
+      if (isTruth(option)) command.addOption(oppositeOf(option))
+    }
   }
 
   /** The options with the flags' values in their places over them. `train` and `explain` check the values, as they do for other callers. */
@@ -79,6 +84,16 @@ function flagOf({ flag, text, fromText, fallback, of }: OptionFlag): Option {
   if (fromText && option.required && !option.variadic)
     option.argParser((given: string) => fromText(given, (fix) => invalidFlag(option.long!, given, fix)))
   return option
+}
+
+function isTruth({ flag, fromText }: OptionFlag): boolean {
+  return fromText === truthFromText && !new Option(flag).required
+}
+
+/** `--no-nesterov` goes over a config that has it. The help shows it where the option may be on by default. */
+function oppositeOf({ flag, fallback }: OptionFlag): Option {
+  const name = new Option(flag).name()
+  return new Option(`--no-${name}`, `the opposite of --${name}`).hideHelp(fallback === undefined)
 }
 
 function valueOf({ flag }: OptionFlag, values: FlagValues): unknown {

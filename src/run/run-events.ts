@@ -106,9 +106,17 @@ export async function finishedEvent(
   }
 }
 
+/** Numbers that are converted for the hash at one go: a copy of a whole model would not fit beside one that is larger than its device. */
+const HASHED_AT_ONCE = 2 ** 16
+
 /** Of float32 values, little-endian. */
 function weightsSha256(weights: Float32Array | Float64Array): string {
-  const bytes = new DataView(new ArrayBuffer(weights.length * 4))
-  weights.forEach((weight, i) => bytes.setFloat32(4 * i, weight, true))
-  return createHash('sha256').update(bytes).digest('hex')
+  const hash = createHash('sha256')
+  for (let from = 0; from < weights.length; from += HASHED_AT_ONCE) {
+    const piece = weights.subarray(from, from + HASHED_AT_ONCE)
+    const bytes = new DataView(new ArrayBuffer(piece.length * 4))
+    piece.forEach((weight, i) => bytes.setFloat32(4 * i, weight, true))
+    hash.update(bytes)
+  }
+  return hash.digest('hex')
 }

@@ -15,6 +15,7 @@ import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
 import type { Handle, HostTierSpec, LevelSpec, MovedVectorsUse, StreamStatus } from '../engine/contract.js'
+import { giveBack } from '../engine/give-back.js'
 import { readFolder } from '../formats/huggingface/folder.js'
 import { folderWeights } from '../formats/huggingface/read-folder-model.js'
 import { importWeights } from '../formats/import-weights.js'
@@ -215,7 +216,10 @@ async function startSynchroniser(
   })
   const options = { engine, group, control, ...resumes }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
-  return system.spawnLocal(own, options, { name: 'synchroniser' })
+  const synchroniser = await system.spawnLocal(own, options, { name: 'synchroniser' })
+  // The engine has its own copy. An actor of the user's and the messages to other hosts may still hold these weights.
+  if (own === Synchroniser && !leaderOf(hosts)) giveBack(group.initial)
+  return synchroniser
 }
 
 /** The first central model in canonical order: random by the seed, or from a file. Throws what `importWeights` throws. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { flagOf, trainOptionsOf } from '../../src/cli/train-flags.js'
+import { Command } from 'commander'
+import { addTrainFlags, flagOf, trainOptionsOf } from '../../src/cli/train-flags.js'
 import type { TrainOptions } from '../../src/index.js'
 import { run } from './support/arbalest.js'
 
@@ -49,6 +50,28 @@ describe('The flags of a training', () => {
       /^INVALID_OPTION: --lockstep: received true; leave it out: only sma, easgd, eamsgd have it\n$/
     )
     expect(await refused('--devices', '2')).to.match(/^INVALID_OPTION: --devices: received 2; .*lockstep/)
+  })
+
+  it('that are true or false have a form for either, which goes over a config', async () => {
+    const given = (...args: string[]) => {
+      const command = new Command()
+      addTrainFlags(command)
+      return trainOptionsOf(command.parse(args, { from: 'user' }).opts(), {
+        synchroniser: { name: 'parameter-server', readMyWrites: true }
+      })
+    }
+    const rule = { name: 'parameter-server', readMyWrites: true }
+    expect(given().synchroniser).to.deep.equal(rule)
+    expect(given('--read-my-writes').synchroniser).to.deep.equal(rule)
+    expect(given('--no-read-my-writes').synchroniser).to.deep.equal({ ...rule, readMyWrites: false })
+    const flags = ['--model', 'mlp', '--learners', '2', '--steps', '3', '--json', '--sync', 'parameter-server', '--slack', '1']
+    const { code, stderr } = await run(['train', ...flags, '--apply', 'updates', '--no-read-my-writes'])
+    expect(code, stderr).to.equal(0)
+    const refused = await run(['train', ...flags, '--read-my-writes', 'false'])
+    expect(refused.code).to.equal(2)
+    expect(refused.stderr).to.equal(
+      'INVALID_OPTION: config: received "false"; there is no such file; a flag that is true or false takes no value: use --NAME or --no-NAME\n'
+    )
   })
 
   it('train in lockstep', async () => {

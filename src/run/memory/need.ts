@@ -59,6 +59,9 @@ export interface EvaluationObjects {
   readonly replicas: number
 }
 
+/** A stream of a device with a memory of its own keeps room for the partial sums of a norm: of each part 256 at most and their sum, in float64. */
+const BYTES_OF_NORM = 8 * 257
+
 /** The memory of a run, as the engine counts it. */
 export class RunMemory {
   readonly learner: LearnerMemory
@@ -67,6 +70,7 @@ export class RunMemory {
   readonly updateBytes: number
   readonly #snapshot: number
   readonly #recording: number
+  readonly #norms: number
   readonly #objects: RunObjects
 
   constructor(engine: Engine, objects: RunObjects) {
@@ -92,14 +96,16 @@ export class RunMemory {
     this.updateBytes = training.update
     this.#snapshot = training.snapshot
     this.#recording = training.recording
+    // Of gradients and of weights, parameter by parameter, where the optimiser wants them; else of a vector, to see that it is finite.
+    this.#norms = engine.capabilities(backend).memory === 'device' ? 2 * train.parameters.parameters.length * BYTES_OF_NORM : 0
     this.#objects = objects
   }
 
   get need(): MemoryNeed {
     const copied = this.#objects.checkpoints ? this.#checkpointCopies() : { perLearner: 0, shared: 0 }
     return {
-      perLearner: bytesOf(this.learner) + copied.perLearner,
-      shared: bytesOf(this.shared) + copied.shared,
+      perLearner: bytesOf(this.learner) + copied.perLearner + this.#norms,
+      shared: bytesOf(this.shared) + copied.shared + (this.#norms && BYTES_OF_NORM),
       recording: this.#recording
     }
   }

@@ -29,6 +29,7 @@ const CASES: Readonly<Record<string, TrainOptions>> = {
   'gpt, with dropout': { ...steps, model: transformer, data: text, batch: 16 },
   'gpt, accumulated': { ...steps, model: transformer, data: text, batch: 8, optimiser: { accumulate: 3 } },
   'gpt, by learners that share arenas': { ...steps, model: transformer, data: text, batch: 8, learners: 2 * usableCores() },
+  'resnet20, behind a GPU': { ...steps, ...behindGpu, model: 'resnet20', data: digits, batch: 3 },
   'gpt, behind a GPU': { ...steps, ...behindGpu, model: transformer, data: text, batch: 2 }
 }
 

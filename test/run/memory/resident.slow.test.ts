@@ -5,15 +5,19 @@ import type { TrainOptions } from '../../../src/index.js'
 import { DiskFolder } from '../../support/disk-folder.js'
 import { floorOf } from '../support/limited-run.js'
 
-const RUN = fileURLToPath(new URL('../support/resident-run.js', import.meta.url))
+const program = (name: string) => fileURLToPath(new URL(`../support/${name}.js`, import.meta.url))
 
 /** JavaScript's heap grows by tens of megabytes as it likes; these options let it collect its garbage at once. */
 const SMALL_HEAP = ['--max-semi-space-size=1', '--max-old-space-size=64']
 
-function resident(options: TrainOptions): { readonly beyond: number; readonly weightsSha256: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...SMALL_HEAP, RUN, JSON.stringify(options)], { encoding: 'utf8' })
+function printed<Answer>(name: string, argument: string): Answer {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...SMALL_HEAP, program(name), argument], { encoding: 'utf8' })
   expect(status, stderr).to.equal(0)
-  return JSON.parse(stdout) as ReturnType<typeof resident>
+  return JSON.parse(stdout) as Answer
+}
+
+function resident(options: TrainOptions): { readonly beyond: number; readonly weightsSha256: string } {
+  return printed('resident-run', JSON.stringify(options))
 }
 
 describe("a process's resident memory", function () {
@@ -31,5 +35,13 @@ describe("a process's resident memory", function () {
       expect(limited.beyond).to.be.below(0.7 * whole.beyond)
       expect(limited.weightsSha256).to.equal(whole.weightsSha256)
     }
+  })
+
+  it('does not grow by copies of a model whose vectors lie in the second tier', async () => {
+    await using folder = await DiskFolder.make()
+    const figures = printed<{ beyond: number; deviceMemory: number; vector: number }>('resident-vectors-run', folder.path)
+    const { beyond, deviceMemory, vector } = figures
+    expect(deviceMemory).to.be.below(vector)
+    expect(beyond, JSON.stringify(figures)).to.be.at.most(deviceMemory + 2.25 * vector + 20e6)
   })
 })
