@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
@@ -9,9 +10,13 @@ const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', l
 const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
 const { perSample } = unitsOf(model)
 const unitsOfStep = Number(batch) * Number(learners) * perSample
+const data = randomDataset(workloadOf(model))
+const before = resident('VmRSS')
+// From here on the most is counted anew.
+writeFileSync('/proc/self/clear_refs', '5')
 const job = train({
   model,
-  data: randomDataset(workloadOf(model)),
+  data,
   batch: Number(batch),
   learners: Number(learners),
   precision: precision as CasePrecision,
@@ -57,5 +62,13 @@ await nextProgress()
 await sleep(500)
 const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner
-const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown }
+const { samples, labels } = data.train
+const residentBytes = resident('VmHWM') - before - samples.byteLength - (labels?.byteLength ?? 0)
+const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown, residentBytes }
 await answerWindows({ flopsPerUnit: flopsPerImage(model, Number(batch), precision as CasePrecision) / perSample, ...told }, run)
+
+/** Resident memory now, or the most that there was, in bytes. */
+function resident(which: 'VmRSS' | 'VmHWM'): number {
+  const [, kilobytes = ''] = new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+  return 1024 * Number(kilobytes)
+}

@@ -1,13 +1,25 @@
 import type { Comparison } from './pairs.js'
 
+export const MEMORY_PEERS = [
+  'uncapped',
+  'geeps',
+  'recompute',
+  'move',
+  'pytorch-checkpoint',
+  'pytorch-accumulation',
+  'pytorch-saved-tensors'
+] as const
+
+export type MemoryPeer = (typeof MEMORY_PEERS)[number]
+
 /** One line of `--json`: a run within a limit beside the same run without one. */
 export interface MemoryResult extends Comparison {
   readonly bench: 'memory'
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
-  readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'pytorch-accumulation' | 'pytorch-saved-tensors' | 'geeps'
+  readonly peer: MemoryPeer
   readonly unit: 'images/s' | 'images/s of processor time' | 'tokens/s'
-  /** The memory that each of the two takes. */
+  /** The memory that each of the two takes: as it is counted, or beside PyTorch the most that is resident for the training. */
   readonly bytes: number
   readonly peerBytes: number
   readonly recomputedBytes: number
@@ -23,4 +35,9 @@ export interface Told {
   readonly recomputedBytes: number
   readonly movedBytes: number
   readonly predictedSlowdown: number
+}
+
+export interface ResidentTold extends Told {
+  /** The most that has become resident since the samples were made, less the engine's copy of them. */
+  readonly residentBytes: number
 }

@@ -1,11 +1,12 @@
+import { explain } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { chosenCases, workloadOf, type Case } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { trainingProgram } from './flops-per-image.js'
 import type { MemoryLimit } from './internals.js'
-import { startOurs, startStep } from './ours.js'
+import { startOurs, startStep, type Planner } from './ours.js'
 import { gptBeyond } from './gpt-beyond.js'
-import type { MemoryResult, Told } from './memory-result.js'
+import { MEMORY_PEERS, type MemoryPeer, type MemoryResult, type ResidentTold, type Told } from './memory-result.js'
 import { compare } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { startFrugal, type Frugality } from './peers/pytorch.js'
@@ -56,8 +57,8 @@ async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, op
 }
 
 /**
- * Beside PyTorch that trains in less memory, with as much memory for the training as its process has at most; the samples come on top for both. Undefined, and a
- * line is printed, where no plan of ours takes so little.
+ * Beside PyTorch that trains in less memory, with at most as much resident memory for the training as its process has. Undefined, and a line is printed, where no plan
+ * of ours takes so little.
  */
 async function besidePyTorch(
   one: Case,
@@ -69,17 +70,13 @@ async function besidePyTorch(
   const peer = await startFrugal(python, one, frugality)
   try {
     const { bytes: peerBytes } = peer.greeting as unknown as { readonly bytes: number }
-    const { sample, count } = workloadOf(one.model)
-    const samples = count * (sample.reduce((product, extent) => product * extent, 1) + 4)
     const name = `${one.model} b${one.batch} at its peak${spill === undefined ? '' : ' spill'}`
-    const limited = await startOurs({ ...one, deviceMemory: String(peerBytes + samples), ...(spill !== undefined && { spill }) }).catch(
-      (error: unknown) => {
-        process.stderr.write(`${name} beside ${frugality.name}: ${error instanceof Error ? error.message : String(error)}\n`)
-      }
-    )
+    const limited = await startWithin(one, peerBytes, spill).catch((error: unknown) => {
+      process.stderr.write(`${name} beside ${frugality.name}: ${error instanceof Error ? error.message : String(error)}\n`)
+    })
     if (!limited) return undefined
     try {
-      const { bytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as Told
+      const { residentBytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as ResidentTold
       const compared = await compare(limited, peer, options)
       return {
         bench: 'memory',
@@ -87,7 +84,7 @@ async function besidePyTorch(
         peer: `pytorch-${frugality.name}`,
         unit: 'images/s',
         ...compared,
-        bytes: bytes - samples,
+        bytes: residentBytes,
         peerBytes,
         recomputedBytes,
         movedBytes,
@@ -102,14 +99,39 @@ async function besidePyTorch(
   }
 }
 
-/** Beside the rule of GeePS: training steps alone, with the same folder. Undefined, and a line is printed, where that rule refuses the limit. */
-async function besideGeeps(one: Case, part: number, spill: string, options: BenchOptions): Promise<MemoryResult | undefined> {
+/** Of a process beside its device's memory: the heaps of JavaScript, threads, machine code. */
+const BESIDE_DEVICE = 48 * 2 ** 20
+
+/**
+ * A learner whose training makes at most so many bytes resident. Its limit is higher by what counts and does not become resident: the engine's samples, which both sides have, and the
+ * evaluator, since neither side evaluates.
+ */
+async function startWithin(one: Case, most: number, spill: string | undefined): Promise<Side> {
+  const { sample, count } = workloadOf(one.model)
+  const samples = count * (sample.reduce((product, extent) => product * extent, 1) + 4)
+  const { evaluation } = (
+    await explain({ model: one.model, batch: one.batch, learners: 1, input: sample, classes: workloadOf(one.model).classes })
+  ).memory.shared
+  const limit = most + samples + evaluation - BESIDE_DEVICE
+  return startOurs({ ...one, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
+}
+
+/**
+ * Training steps alone within a part of the activations' memory, beside the same whose plan another rule has made: GeePS's, or our search by one way alone. Undefined, and a line is printed,
+ * where that rule refuses the limit.
+ */
+async function besideRule(
+  one: Case,
+  part: number,
+  { spill, rule }: { readonly spill: string; readonly rule: Exclude<Planner, 'ours'> },
+  options: BenchOptions
+): Promise<MemoryResult | undefined> {
   const limit = { ...one, spill, activations: Math.ceil(part * activationBytes(one)) }
   const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% spill`
-  const peer = await startStep(limit, 'geeps')
+  const peer = await startStep(limit, rule)
   try {
     if (peer.greeting['refused'] === true) {
-      process.stderr.write(`${name}: GeePS refuses it, for twice the largest operator does not fit\n`)
+      process.stderr.write(`${name}: ${rule} refuses it\n`)
       return undefined
     }
     const ours = await startStep(limit, 'ours')
@@ -120,7 +142,7 @@ async function besideGeeps(one: Case, part: number, spill: string, options: Benc
       return {
         bench: 'memory',
         case: name,
-        peer: 'geeps',
+        peer: rule,
         unit: 'images/s',
         ...compared,
         bytes: told.bytes,
@@ -139,8 +161,14 @@ async function besideGeeps(one: Case, part: number, spill: string, options: Benc
 }
 
 /** Files need a folder. */
-function frugalities(folder: string | undefined): readonly Frugality[] {
+function frugalitiesOf(folder: string | undefined): readonly Frugality[] {
   return [{ name: 'checkpoint' }, { name: 'accumulation' }, ...(folder === undefined ? [] : [{ name: 'saved-tensors', folder } as const])]
+}
+
+const RULES = ['geeps', 'recompute', 'move'] as const
+
+function isPeer(word: string): word is MemoryPeer {
+  return (MEMORY_PEERS as readonly string[]).includes(word)
 }
 
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
@@ -152,6 +180,7 @@ export const memory: Bench = {
   filters: [
     'default: resnet20 b32 f32',
     'models, b32 (batch), f32 or bf16',
+    `peers, by name: ${MEMORY_PEERS.join(', ')}; all where none is given`,
     '50%: of the activations; 75%, 50% and 25%, or the least, where none is given',
     'cpu-time: seconds that processors work, not those of a clock; for a machine that others use too, and without PyTorch',
     '/a/folder: the same once more, where values may be moved there',
@@ -162,7 +191,10 @@ export const memory: Bench = {
     const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)
     const clock: Limit['clock'] = given.includes('cpu-time') ? 'cpu' : 'wall'
     const beyond = given.includes('beyond')
-    const filters = given.filter((word) => word !== spill && word !== 'cpu-time' && word !== 'beyond' && !PART.test(word))
+    const named = given.filter(isPeer)
+    const wanted = (peer: MemoryPeer): boolean => named.length === 0 || named.includes(peer)
+    const others = new Set([spill, 'cpu-time', 'beyond', ...named])
+    const filters = given.filter((word) => !others.has(word) && !PART.test(word))
     if (clock === 'cpu' && spill !== undefined)
       throw new ArbalestError(
         'INVALID_OPTION',
@@ -171,7 +203,7 @@ export const memory: Bench = {
     if (beyond && spill === undefined)
       throw new ArbalestError('INVALID_OPTION', 'beyond: received no folder; name one on a disk, to which the vectors move')
     const pythons =
-      clock === 'cpu' || beyond
+      clock === 'cpu' || beyond || (named.length > 0 && !named.some((peer) => peer.startsWith('pytorch')))
         ? []
         : await pythonsWithTorch().catch((error: unknown) => {
             process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
@@ -207,15 +239,17 @@ export const memory: Bench = {
         ...parts.map((part) => ({ part, clock })),
         ...(spill === undefined ? [] : shares.map((part) => ({ part, spill, clock })))
       ]
-      const whole = await startOurs({ ...one, clock })
+      const frugalities = frugalitiesOf(spill).filter(({ name }) => wanted(`pytorch-${name}`))
+      const whole = wanted('uncapped') ? await startOurs({ ...one, clock }) : undefined
       try {
-        for (const limit of limits) told(await measure(one, whole, limit, options))
-        if (spill !== undefined) for (const part of shares) told(await besideGeeps(one, part, spill, options))
-        for (const python of pythons.slice(0, 1))
-          for (const frugality of frugalities(spill)) told(await besidePyTorch(one, python, frugality, spill, options))
+        for (const limit of whole ? limits : []) told(await measure(one, whole!, limit, options))
       } finally {
-        whole.close()
+        whole?.close()
       }
+      for (const rule of spill === undefined ? [] : RULES.filter(wanted))
+        for (const part of shares) told(await besideRule(one, part, { spill: spill!, rule }, options))
+      for (const python of pythons.slice(0, 1))
+        for (const frugality of frugalities) told(await besidePyTorch(one, python, frugality, spill, options))
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }

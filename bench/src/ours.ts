@@ -33,10 +33,13 @@ export function startOurs(one: Omit<Case, 'name'> & OursOptions): Promise<Side> 
   return Side.start([node('learners-child.js', args)], WARM)
 }
 
-/** Starts training steps in one thread, without a run. `planner` chooses which activations are moved to a folder, to stay within a limit of bytes. */
+/** What chooses which activations are not held: our search by both ways or by one alone, or the rule of GeePS. */
+export type Planner = 'ours' | 'recompute' | 'move' | 'geeps'
+
+/** Starts training steps in one thread, without a run, within a limit of bytes. */
 export function startStep(
   one: Omit<Case, 'name' | 'learners'> & { readonly activations: number; readonly spill: string },
-  planner: 'ours' | 'geeps'
+  planner: Planner
 ): Promise<Side> {
   const args = [one.model, String(one.batch), one.precision, '1', String(one.activations), one.spill, planner]
   return Side.start([node('step-child.js', args)], WARM)

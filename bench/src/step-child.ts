@@ -11,16 +11,19 @@ import {
   restorationOf,
   runSpeeds,
   transferSpeed,
+  type MemoryLimit,
   type Program
 } from './internals.js'
 import { randomDataset } from './random-dataset.js'
 
-// Runs a training step alone, within a limit of bytes for its activations. Our planner, or the rule of GeePS, chooses what moves to a folder.
+// Runs a training step alone, within a limit of bytes for its activations. Our planner chooses what is computed again and what moves to a folder, by both ways or by one alone, or the rule of GeePS does.
 const [model = '', batch = '', precision = '', threads = '', activations = '', spill = '', planner = ''] = process.argv.slice(2)
 const target = { backend: 'cpu', threads: Number(threads), spill } as const
 const speed = runSpeeds(engine, target)
 const transfers = transferSpeed(engine, target, 1)
-const limit = { activations: Number(activations), speed, transfers, ...(planner === 'geeps' && { rule: geepsRule }) }
+const only = planner === 'recompute' || planner === 'move' ? ({ only: planner } as const) : {}
+const rule = planner === 'geeps' ? { rule: geepsRule } : {}
+const limit: MemoryLimit = { activations: Number(activations), speed, transfers, ...only, ...rule }
 const program = await compiled()
 const restoration = restorationOf(program, { speed, transfers, updateBytes: 0 })
 

@@ -108,6 +108,8 @@ const LEARNER = new URL('../actors/learner.js', import.meta.url)
 export async function startActors(run: PreparedRun, learnerModule: URL, scope: JobScope, hooks: RunHooks): Promise<RunActors> {
   const { dataset, programs, settings, sourcePlan } = run
   const { engine, handles } = scope
+  // What the search for a plan has freed, of which the C library keeps some ten megabytes, must not lie beside what the limit allows.
+  if (run.restoration) engine.trim()
   const moved = movedVectors(run, scope)
   const synchroniser = await startSynchroniser(run, scope, hooks, moved)
   const group = await synchroniser.ask.group()
