@@ -11,7 +11,7 @@ const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
 const { perSample } = unitsOf(model)
 const unitsOfStep = Number(batch) * Number(learners) * perSample
 const data = randomDataset(workloadOf(model))
-const before = resident('VmRSS')
+const residentBefore = resident('VmRSS')
 // From here on the most is counted anew.
 writeFileSync('/proc/self/clear_refs', '5')
 const job = train({
@@ -63,7 +63,7 @@ await sleep(500)
 const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner
 const { samples, labels } = data.train
-const residentBytes = resident('VmHWM') - before - samples.byteLength - (labels?.byteLength ?? 0)
+const residentBytes = resident('VmHWM') - residentBefore - samples.byteLength - (labels?.byteLength ?? 0)
 const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown, residentBytes }
 await answerWindows({ flopsPerUnit: flopsPerImage(model, Number(batch), precision as CasePrecision) / perSample, ...told }, run)
 

@@ -13,10 +13,10 @@ const SMALL_HEAP = ['--max-semi-space-size=1', '--max-old-space-size=64']
 /** The heap and the machine code of JavaScript differ by so much between two processes that do the same. */
 const VARIES = 12e6
 
-function printed<Answer>(name: string, ...given: readonly string[]): Answer {
+function printed(name: string, ...given: readonly string[]): unknown {
   const { status, stdout, stderr } = spawnSync(process.execPath, [...SMALL_HEAP, program(name), ...given], { encoding: 'utf8' })
   expect(status, stderr).to.equal(0)
-  return JSON.parse(stdout) as Answer
+  return JSON.parse(stdout)
 }
 
 interface Resident {
@@ -33,7 +33,7 @@ describe("a process's resident memory", function () {
     const base = { model: 'resnet20', data: 'digits', batch: 512, learners: 1, threads: 2, until: { steps: 3 }, seed: 2 } as const
     for (const spill of [{}, { spill: folder.path }]) {
       const limit = { ...spill, deviceMemory: await floorOf({ ...base, ...spill }) }
-      const resident = (options: TrainOptions) => printed<Resident>('resident-run', JSON.stringify(options), JSON.stringify(limit))
+      const resident = (options: TrainOptions) => printed('resident-run', JSON.stringify(options), JSON.stringify(limit)) as Resident
       const [whole, limited] = [resident(base), resident({ ...base, ...limit })]
       const baseline = whole.most - whole.counted
       expect(limited.most, JSON.stringify({ whole, limited })).to.be.at.most(baseline + limit.deviceMemory + VARIES)
@@ -45,7 +45,7 @@ describe("a process's resident memory", function () {
 
   it('does not grow by copies of a model whose vectors lie in the second tier', async () => {
     await using folder = await DiskFolder.make()
-    const figures = printed<{ beyond: number; deviceMemory: number; vector: number }>('resident-vectors-run', folder.path)
+    const figures = printed('resident-vectors-run', folder.path) as { beyond: number; deviceMemory: number; vector: number }
     const { beyond, deviceMemory, vector } = figures
     expect(deviceMemory).to.be.below(vector)
     expect(beyond, JSON.stringify(figures)).to.be.at.most(deviceMemory + 2.25 * vector + 20e6)
