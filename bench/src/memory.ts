@@ -100,7 +100,7 @@ async function besidePyTorch(
 }
 
 /** Of a process beside its device's memory: the heaps of JavaScript, threads, machine code. */
-const BESIDE_DEVICE = 48 * 2 ** 20
+const BESIDE_DEVICE = 112 * 2 ** 20
 
 /**
  * A learner whose training makes at most so many bytes resident. Its limit is higher by what counts and does not become resident: the engine's samples, which both sides have, and the
