@@ -4,6 +4,7 @@ import { compile } from '../../../src/compiler/compile.js'
 import type { LoweredOperator, Program } from '../../../src/compiler/program.js'
 import { inOrder } from '../../../src/compiler/step.js'
 import type { MemoryLimit } from '../../../src/compiler/tiers/fit.js'
+import { restorationOf } from '../../../src/compiler/tiers/restoration.js'
 import type { Model } from '../../../src/model/model.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
 import { FakeLowering } from '../../fakes/lowering.js'
@@ -90,6 +91,24 @@ describe('a step within a limit of memory', () => {
     expect(two).to.be.above(three!)
   })
 
+  it('takes at most 1.02 times the predicted time of computing again alone, and of moving alone', () => {
+    const whole = compile(model, new FakeLowering(), STEP).arenas.activations
+    for (const [part, rate] of [
+      [0.75, 1e9],
+      [0.5, 1e9],
+      [0.5, 1e10],
+      [0.4, 4e9]
+    ] as const) {
+      const rates = { storeBytesPerSecond: rate, fetchBytesPerSecond: rate, bothWays: false }
+      const [recomputing, moving, both] = (['recompute', 'move', undefined] as const).map((only) => {
+        const limit = { activations: Math.floor(part * whole), speed, transfers: rates, ...(only && { only }) }
+        return restorationOf(compile(model, new FakeLowering(), { ...STEP, limit }), { speed, transfers: rates, updateBytes: 0 })
+      })
+      const best = Math.min(recomputing!.predictedSlowdown, moving!.predictedSlowdown)
+      expect(both!.predictedSlowdown, `${part} of the memory, ${rate} bytes/s`).to.be.at.most(1.02 * best)
+    }
+  })
+
   it('refuses a limit that is not to be kept, with the least that is', () => {
     const floor = resnet(0).arenas.activations
     const error = thrown(() => resnet(0, floor - 1))
@@ -101,10 +120,11 @@ describe('a step within a limit of memory', () => {
 
 const model: Model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
 
+const STEP = { batch: 4, mode: 'train', precision: 'f32' } as const
+
 function resnet(part: number, activations?: number): Program {
-  const options = { batch: 4, mode: 'train', precision: 'f32' } as const
-  const bytes = activations ?? Math.floor(part * compile(model, new FakeLowering(), options).arenas.activations)
-  return compile(model, new FakeLowering(), { ...options, limit: { activations: bytes, speed } })
+  const bytes = activations ?? Math.floor(part * compile(model, new FakeLowering(), STEP).arenas.activations)
+  return compile(model, new FakeLowering(), { ...STEP, limit: { activations: bytes, speed } })
 }
 
 function repeated(program: Program): readonly LoweredOperator[] {
