@@ -116,7 +116,7 @@ export function* fitStep(
     floor = Math.min(floor, memory.withActivations(found.floor, learners))
     if (!found.train || memory.withActivations(found.train.arenas.activations, learners) > bytes) continue
     const vectorBytes = held - memory.vectors(learners)
-    const updated = moved === 'all' ? memory.updateBytes / 2 : vectorBytes / learners
+    const updated = moved === 'all' ? memory.updateBytes / 2 + memory.adoptedBytes : vectorBytes / learners
     const restoration = restorationOf(found.train, {
       speed: trial.speed,
       transfers: trial.transfers,

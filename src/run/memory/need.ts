@@ -68,6 +68,8 @@ export class RunMemory {
   readonly shared: SharedMemory
   /** Bytes that the `update` of one learner reads and writes. */
   readonly updateBytes: number
+  /** Bytes of the central model that a learner copies in a step, in the mean: under rules by which it goes on from there. */
+  readonly adoptedBytes: number
   readonly #snapshot: number
   readonly #recording: number
   readonly #norms: number
@@ -94,6 +96,8 @@ export class RunMemory {
       windows: training.windows
     }
     this.updateBytes = training.update
+    const { rule } = group
+    this.adoptedBytes = rule.kind === 'synchronous' && rule.adopts ? train.parameters.bytes / rule.period : 0
     this.#snapshot = training.snapshot
     this.#recording = training.recording
     // Of gradients and of weights, parameter by parameter, where the optimiser wants them; else of a vector, to see that it is finite.
