@@ -1,5 +1,7 @@
 // node scripts/build-native.js           builds native/build/Release/arbalest.node unless it is current, or comes prebuilt of the same sources
 // node scripts/build-native.js --check   exits 0 if nothing has to be built, otherwise 1, and builds nothing
+// node scripts/build-native.js --unpack  installs a prebuilt engine of these sources, if one is at hand; exits 0 if it did, otherwise 1
+// node scripts/build-native.js --sources prints the hash of the sources, which the provenance.json of a prebuilt engine has, too
 // node scripts/build-native.js --force   builds from scratch
 // --tests                                with any of them: also builds the stand-in of the CUDA backend, for the tests
 import { spawnSync } from 'node:child_process'
@@ -11,6 +13,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { jobs } from './jobs.js'
 import { prebuiltEngine } from './prebuilt.js'
+import { unpackPrebuilt } from './unpack-prebuilt.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const native = join(root, 'native')
@@ -34,6 +37,10 @@ const force = process.argv.includes('--force')
 
 if (process.argv.includes('--check')) {
   process.exitCode = current ? 0 : 1
+} else if (process.argv.includes('--sources')) {
+  process.stdout.write(`${wanted.inputs}\n`)
+} else if (process.argv.includes('--unpack')) {
+  process.exitCode = !existsSync(addon) && unpackPrebuilt(root, wanted.inputs) && comesPrebuilt() ? 0 : 1
 } else if (force || !current) {
   // CMake caches the compiler, the libraries and the folder: if one of these has changed, the build begins from scratch.
   if (force || found?.toolchain !== wanted.toolchain) rmSync(build, { recursive: true, force: true })

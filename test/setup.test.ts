@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -123,6 +123,48 @@ describe('Set-up', () => {
       writeFileSync(join(folder, 'tsconfig.json'), '{}')
       const { status, stderr } = withPrograms({}, [process.execPath, join(folder, 'scripts/install.js')])
       expect([status, stderr]).to.deep.equal([0, ''])
+    })
+  })
+
+  describe('of a checkout', () => {
+    /** Set-up where release/ has a package with this engine, built from sources with this hash: their own, if left out. */
+    const setUpWithRelease = ({ sources = '', addon = join(ROOT, 'native/build/Release/arbalest.node') }: { sources?: string; addon?: string }): Outcome =>
+      withPrograms(
+        { node: `exec '${process.execPath}' "$@"`, npm: 'echo npm >&2; exit 1', tar: `PATH=/usr/bin:/bin exec tar "$@"` },
+        [join(folder, 'scripts/setup'), '--no-typescript', '--no-system'],
+        () => {
+          writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'arbalest', version: '0.1.0', type: 'module' }))
+          writeFileSync(join(folder, 'tsconfig.json'), '{}')
+          for (const each of ['native', 'node_modules', 'release', 'package']) mkdirSync(join(folder, each))
+          writeFileSync(join(folder, 'native/engine.cpp'), 'int main() {}')
+          for (const lock of ['package-lock.json', 'node_modules/.package-lock.json'])
+            writeFileSync(join(folder, lock), JSON.stringify({ packages: {} }))
+          for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers'])
+            symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+          const own = spawnSync(process.execPath, [join(folder, 'scripts/build-native.js'), '--sources'], { encoding: 'utf8' }).stdout.trim()
+          expect(own).to.match(/^[0-9a-f]{64}$/)
+          const write = (name: string, content: object) => writeFileSync(join(folder, 'package', name), JSON.stringify(content))
+          write('package.json', { name: `@arbalest/linux-${process.arch}`, version: '0.1.0' })
+          write('provenance.json', { version: '0.1.0', sources: sources === '' ? own : sources })
+          symlinkSync(addon, join(folder, 'package/arbalest.node'))
+          const file = join(folder, `release/arbalest-linux-${process.arch}-0.1.0.tgz`)
+          expect(spawnSync('tar', ['-czf', file, '-C', folder, 'package']).status).to.equal(0)
+        }
+      )
+    const engine = () => join(folder, `node_modules/@arbalest/linux-${process.arch}`)
+
+    it('needs no compiler, no root and no npm with a prebuilt engine of the same sources', () => {
+      const { status, stdout, stderr } = setUpWithRelease({})
+      expect([status, stdout, stderr]).to.deep.equal([0, '', 'native engine ... prebuilt\n'])
+      expect(readdirSync(engine()).sort()).to.deep.equal(['arbalest.node', 'package.json', 'provenance.json'])
+      expect(readdirSync(join(folder, 'node_modules/@arbalest'))).to.have.length(1)
+    })
+
+    it('builds the engine where the prebuilt one is of other sources', () => {
+      const told = /^SETUP_FAILED: missing: g\+\+/m
+      const other = setUpWithRelease({ sources: '0'.repeat(64) })
+      expect([other.status, other.stderr]).to.satisfy(([status, stderr]: [number, string]) => status === 1 && told.test(stderr))
+      expect(existsSync(engine()), 'nothing is unpacked').to.equal(false)
     })
   })
 

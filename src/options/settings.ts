@@ -73,7 +73,8 @@ export function settingsOf(given: TrainOptions): Settings {
   // Nothing else is told of options that a folder which cannot be read would complete.
   const folder = faults.none && checked.initial !== undefined ? readFolder(checked.initial) : undefined
   const settings = completed(faults, checked, folder)
-  checkData(faults, { ...settings, images: given.images, table: given.table })
+  // Data that is refused is not what the others are for.
+  if (given.data === undefined || checked.data === given.data) checkData(faults, { ...settings, images: given.images, table: given.table })
   if (settings.learnerOptions !== undefined && given.learner === undefined)
     faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
   faults.throwAny()

@@ -31,6 +31,10 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
     /^INVALID_OPTION: --data: received ".\/no\/folder"; there is no such file or folder: check the path\n$/
   ],
   [
+    ['train', '--data', 'no-such-table.csv', '--target', 'price', '--text', 'words'],
+    /^INVALID_OPTION: --data: received "no-such-table.csv"; there is no such file or folder: check the path\n$/
+  ],
+  [
     ['train', '--data', 'no-such-text.txt'],
     /^INVALID_OPTION: --data: received "no-such-text.txt"; there is no such file or folder: check the path\n$/
   ],

@@ -29,6 +29,8 @@ const LEAST_ROWS = 2
 
 /** A column of texts with more different values than this share of its rows is one of names or sentences. */
 const SHARE_OF_NAMES = 0.5
+/** A decimal comma, or one between thousands: which of the two is not known. */
+const NUMBER_WITH_COMMA = /^[+-]?\d[\d.]*(?:,\d+)+$/
 /** A small table has few repetitions in any column. */
 const FEW_VALUES = 20
 
@@ -59,6 +61,8 @@ function reasonToIgnore(
   if (present === 0) return 'it has no values'
   if (codes && values.length === 1 && missing === 0) return `all its values are ${shown(values[0])}`
   if (numbers && !isCategory) return !isDate && countsRows(numbers) ? 'it counts the rows' : undefined
+  const comma = isCategory || !codes ? [] : values.filter((value) => NUMBER_WITH_COMMA.test(value))
+  if (comma.length > values.length / 2) return `its numbers have commas, as ${shown(comma[0])}: write them as 1234.5`
   if (codes && (isCategory || values.length <= FEW_VALUES || values.length <= SHARE_OF_NAMES * present)) return undefined
   // A column of numbers with a few texts in it is a mistake more often than a category.
   if (numeric > present / 2 && stray)

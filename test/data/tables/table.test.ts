@@ -54,6 +54,15 @@ describe('datasetFromTable', () => {
     expect([data.sample, data.classes, data.train.count, data.test.count]).to.deep.equal([[7], 0, 36, 4])
   })
 
+  it('takes numbers with commas for no categories, unless it is told to', async () => {
+    const lines = Array.from({ length: 30 }, (_, i) => `${i % 7},${i % 3};${(i * i) / 2};${i % 2 ? 'yes' : 'no'}`)
+    const content = ['size;weight;answer', ...lines].join('\n')
+    const { columns } = await read(content, { target: 'answer' })
+    expect(columns[0]).to.deep.include({ kind: 'ignored', reason: 'its numbers have commas, as "0,0": write them as 1234.5' })
+    const told = await read(content, { target: 'answer', categories: ['size'] })
+    expect(told.columns[0]!.kind).to.equal('category')
+  })
+
   it('standardises numbers by the training rows, marks missing ones, and gives unknown categories a place', async () => {
     const { encoding, train } = await read(csv(ROWS), { target: 'price' })
     const column = (at: number) => Array.from({ length: train.count }, (_, row) => (train.samples as Float32Array)[7 * row + at]!)
