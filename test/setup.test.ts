@@ -128,7 +128,13 @@ describe('Set-up', () => {
 
   describe('of a checkout', () => {
     /** Set-up where release/ has a package with this engine, built from sources with this hash: their own, if left out. */
-    const setUpWithRelease = ({ sources = '', addon = join(ROOT, 'native/build/Release/arbalest.node') }: { sources?: string; addon?: string }): Outcome =>
+    const setUpWithRelease = ({
+      sources = '',
+      addon = join(ROOT, 'native/build/Release/arbalest.node')
+    }: {
+      sources?: string
+      addon?: string
+    }): Outcome =>
       withPrograms(
         { node: `exec '${process.execPath}' "$@"`, npm: 'echo npm >&2; exit 1', tar: `PATH=/usr/bin:/bin exec tar "$@"` },
         [join(folder, 'scripts/setup'), '--no-typescript', '--no-system'],
@@ -141,7 +147,9 @@ describe('Set-up', () => {
             writeFileSync(join(folder, lock), JSON.stringify({ packages: {} }))
           for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers'])
             symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
-          const own = spawnSync(process.execPath, [join(folder, 'scripts/build-native.js'), '--sources'], { encoding: 'utf8' }).stdout.trim()
+          const own = spawnSync(process.execPath, [join(folder, 'scripts/build-native.js'), '--sources'], {
+            encoding: 'utf8'
+          }).stdout.trim()
           expect(own).to.match(/^[0-9a-f]{64}$/)
           const write = (name: string, content: object) => writeFileSync(join(folder, 'package', name), JSON.stringify(content))
           write('package.json', { name: `@arbalest/linux-${process.arch}`, version: '0.1.0' })
