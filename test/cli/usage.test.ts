@@ -20,7 +20,10 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--learning-rate', '1e400'], /^INVALID_OPTION: --learning-rate: received "1e400"/],
   [['train', '--learning-rate', '-1'], /^INVALID_OPTION: --learning-rate: received -1; /],
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
-  [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, .*text-classifier.* has it\n$/],
+  [
+    ['train', '--layers', '2'],
+    /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, text-classifier, vit-tiny, vit-small, vit-base has it\n$/
+  ],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
   [['train', '--checkpoint-period', '30'], /^INVALID_OPTION: --checkpoint-dir: received nothing; /],
   [
