@@ -2,8 +2,6 @@ import * as v from 'valibot'
 import { ArbalestError, shown } from '../../errors.js'
 import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
-// Before the family itself: names are listed in the zoo's order, which is that of loading.
-import '../../model/zoo/index.js'
 import { vitOfForm, type VitForm } from '../../model/zoo/vit.js'
 import { checked } from '../json-file.js'
 import { computesAs, type Architecture } from './architecture.js'

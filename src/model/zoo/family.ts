@@ -100,9 +100,10 @@ export function modelNamed(name: string, { target, ...shape }: ZooShape, size?: 
   return { ...zoo[name]!({ ...shape, classes: target[0]! }, size), loss: 'meanSquaredError' }
 }
 
-/** The models that have a size, for messages. */
+/** The models that have a size, for messages; in the order of the alphabet, since a program may load their files in any order. */
 export function sizedNames(): string {
-  return families.flatMap((family) => (family.checkSize ? Object.keys(family.models) : [])).join(', ')
+  const sized = families.flatMap((family) => (family.checkSize ? Object.keys(family.models) : []))
+  return sized.sort().join(', ')
 }
 
 /**
