@@ -139,7 +139,7 @@ class ImagenetResNet(nn.Sequential):
 
 
 class InvertedResidual(nn.Sequential):
-    """1x1 to so many times the channels, 3x3 of each channel alone, 1x1 to fewer; with a shortcut where the shape stays."""
+    """MobileNetV2's inverted residual: a 1x1 convolution widens, a depthwise 3x3 follows, a 1x1 narrows. A shortcut is added where the shape stays."""
 
     def __init__(self, before, after, stride, expansion):
         hidden = expansion * before

@@ -61,7 +61,7 @@ export const hub: Bench = {
   }
 }
 
-/** The cases that these filters name, all if none, and the models of those that train. Throws UNKNOWN_NAME. */
+/** The cases that the filters name, and the models that the training cases train. Without a filter: all. Throws UNKNOWN_NAME. */
 export function wanted(filters: readonly string[]): { readonly cases: readonly string[]; readonly models: readonly string[] } {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
   const unknown = words.find((word) => !Object.hasOwn(CASES, word) && !DETAILS.includes(word))

@@ -103,8 +103,8 @@ async function besidePyTorch(
 const BESIDE_DEVICE = 112 * 2 ** 20
 
 /**
- * A learner whose training makes at most so many bytes resident. Its limit is higher by what counts and does not become resident: the engine's samples, which both sides have, and the
- * evaluator, since neither side evaluates.
+ * A learner whose training makes at most `most` bytes resident. Its limit also counts what is not resident, or what both sides have: the memory of the evaluator, which never runs here,
+ * and the samples. The limit is higher by both.
  */
 async function startWithin(one: Case, most: number, spill: string | undefined): Promise<Side> {
   const { sample, count } = workloadOf(one.model)

@@ -1,5 +1,5 @@
 /**
- * Frees the memory of numbers that nobody reads again, at once: the garbage collector may let hundreds of megabytes lie. Afterwards the array is empty.
+ * Frees the memory of an array that nobody reads again. The array is empty afterwards. The garbage collector alone may leave hundreds of megabytes for a while.
  */
 export function giveBack({ buffer }: Float32Array | Float64Array): void {
   if (!(buffer instanceof ArrayBuffer)) return

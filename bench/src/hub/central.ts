@@ -15,7 +15,7 @@ export const TIMES = 4
 /** Words of exchange-child. */
 const AT_HUB = ['sharded', '[]', '1']
 
-/** One way to sum a vector: seconds of each of so many sums. */
+/** One way to sum a vector. It gives the seconds that each of `turns` sums took. */
 type Sums = (turns: number, seconds: number) => Promise<readonly number[]>
 
 interface Peer {

@@ -1,6 +1,6 @@
 /**
  * tenants-child SECONDS MODELS [WRONG], on each host: two hosts train each of these models, as `mlp,lenet`, for SECONDS seconds; the last host is the hub of all of them. The
- * first host of each job tells its iterations a second, and the hub what it refused. With WRONG, the second host of the first job sends so many wrong messages to the hub
+ * first host of each job tells its iterations a second, and the hub what it refused. With WRONG, the second host of the first job sends WRONG messages that are wrong to the hub
  * before each of its own.
  */
 import { hub, train, type TrainOptions } from '../arbalest.js'

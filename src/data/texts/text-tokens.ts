@@ -8,7 +8,7 @@ export const CHARACTERS_PER_TOKEN = 64
 
 /** How the tokens of a text are made and kept. 0 stands behind its end. */
 export interface TextTokens {
-  /** Memory for so many tokens, zero at first. Throws OUT_OF_MEMORY. */
+  /** An array of this length, all of it 0. Throws OUT_OF_MEMORY. */
   room(tokens: number): Uint8Array | Int32Array
   /** Writes the first tokens of a text, as many as there is room for. Throws DATA_CORRUPT for a text that the tokenizer has no tokens for. */
   write(text: string, to: Uint8Array | Int32Array): void

@@ -1,4 +1,4 @@
-/** The zoo, in the order in which its names are listed: a new family is a line here. */
+/** The zoo. Each family is a line here; names are listed in the order in which the files are loaded. */
 export { defaultsFor, familyOf, imageSizeOf, modelNamed, pixelNormalisation, zoo } from './family.js'
 export type { Defaults, ZooFamily, ZooShape } from './family.js'
 export * from './mlp.js'

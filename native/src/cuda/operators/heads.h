@@ -25,7 +25,7 @@ struct Heads {
 };
 
 // Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). Together
-// again, places behind the length of their sequence are zero, whatever the products gave.
+// again, a place behind the end of its sequence gets zero, whatever the products gave.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
