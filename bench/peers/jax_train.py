@@ -6,14 +6,14 @@ momentum and weight decay. Images are (N, H, W, C), XLA's fastest order on a CPU
 
 import argparse
 import functools
-import json
-import sys
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from windows import serve
 
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
 MODELS = ("mlp", "lenet", "resnet20", "resnet32", "gpt")
@@ -178,16 +178,8 @@ def main():
                 elapsed = time.perf_counter() - start
                 return {"work": done * options.batch * (options.sample[0] if text else 1), "seconds": elapsed}
 
-    def say(answer):
-        print(json.dumps(answer), flush=True)
-
     run(0.5)
-    say({"ready": True, "version": jax.__version__})
-    for line in sys.stdin:
-        command, seconds = line.split()
-        if command != "run":
-            raise ValueError(f"command: received {command}; use run SECONDS")
-        say(run(float(seconds)))
+    serve(run, version=jax.__version__)
 
 
 if __name__ == "__main__":

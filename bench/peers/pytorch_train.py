@@ -7,10 +7,8 @@ Between two commands it waits for its input and computes nothing.
 import argparse
 import contextlib
 import functools
-import json
 import os
 import re
-import sys
 import tempfile
 import time
 
@@ -19,6 +17,7 @@ import torch.nn.functional as F
 import torch.utils.checkpoint
 
 from models import Block, Bottleneck, build
+from windows import serve
 
 LEAST_SAVED = 64 << 10
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
@@ -156,19 +155,11 @@ def main():
             if elapsed >= seconds:
                 return {"work": done * each, "seconds": elapsed}
 
-    def say(answer):
-        print(json.dumps(answer), flush=True)
-
     # The first step compiles.
     next(training)
     run(0.5)
     bytes = resident("VmHWM") - before
-    say({"ready": True, "version": torch.__version__, "threads": torch.get_num_threads(), "bytes": bytes})
-    for line in sys.stdin:
-        command, seconds = line.split()
-        if command != "run":
-            raise ValueError(f"command: received {command}; use run SECONDS")
-        say(run(float(seconds)))
+    serve(run, version=torch.__version__, threads=torch.get_num_threads(), bytes=bytes)
 
 
 if __name__ == "__main__":
