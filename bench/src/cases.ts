@@ -39,7 +39,15 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   gpt: TEXT
 }
 
-const USUAL = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] as CasePrecision[] }
+/** What a bench measures of the kinds that no word names. */
+export interface UsualCases {
+  readonly models: readonly string[]
+  readonly batches: readonly number[]
+  readonly learners: readonly number[]
+  readonly precisions: readonly CasePrecision[]
+}
+
+const USUAL: UsualCases = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] }
 
 /** The units of work of a sample: an image, or the tokens of a window of text. */
 export function unitsOf(model: string): { readonly unit: 'images' | 'tokens'; readonly perSample: number } {
@@ -60,7 +68,7 @@ function isModel(word: string): boolean {
  * The cases that match the filters: all combinations of the named models, batches, learners and precisions. `lenet mlp b8` are two models at batch 8;
  * a kind that no word names has its usual values. Throws UNKNOWN_NAME.
  */
-export function chosenCases(filters: readonly string[]): readonly Case[] {
+export function chosenCases(filters: readonly string[], usual: UsualCases = USUAL): readonly Case[] {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
   const numbers = (letter: string): number[] =>
     words.filter((word) => new RegExp(`^${letter}[1-9]\\d{0,4}$`).test(word)).map((word) => Number(word.slice(1)))
@@ -71,10 +79,10 @@ export function chosenCases(filters: readonly string[]): readonly Case[] {
     const unknown = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
     throw unknownName('filter', unknown, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
   }
-  return orUsual(models, USUAL.models).flatMap((model) =>
-    orUsual(batches, USUAL.batches).flatMap((batch) =>
-      orUsual(learners, USUAL.learners).flatMap((count) =>
-        orUsual(precisions, USUAL.precisions).map((precision) => ({
+  return orUsual(models, usual.models).flatMap((model) =>
+    orUsual(batches, usual.batches).flatMap((batch) =>
+      orUsual(learners, usual.learners).flatMap((count) =>
+        orUsual(precisions, usual.precisions).map((precision) => ({
           name: `${model} b${batch} k${count} ${precision}`,
           model,
           batch,

@@ -64,7 +64,7 @@ const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predi
 const bytes = bytesShared + Number(learners) * bytesPerLearner
 const { samples, labels } = data.train
 const residentBytes = resident('VmHWM') - residentBefore - samples.byteLength - (labels?.byteLength ?? 0)
-const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown, residentBytes }
+const told = { bytes, bytesPerLearner, recomputedBytes, movedBytes, predictedSlowdown, residentBytes }
 await answerWindows({ flopsPerUnit: flopsPerImage(model, Number(batch), precision as CasePrecision) / perSample, ...told }, run)
 
 /** Resident memory now, or the most that there was, in bytes. */

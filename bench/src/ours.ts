@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import type { Case } from './cases.js'
-import { Side } from './side.js'
+import { Side, type Command } from './side.js'
 
-function node(file: string, args: readonly string[]): { program: string; args: readonly string[] } {
+function node(file: string, args: readonly string[]): Command {
   return { program: process.execPath, args: [fileURLToPath(new URL(file, import.meta.url)), ...args] }
 }
 
@@ -15,6 +15,8 @@ export interface OursOptions {
   readonly spill?: string
   /** What a window's seconds are: those of a clock if omitted, or those that processors work for the process. */
   readonly clock?: 'wall' | 'cpu'
+  /** The cores that its threads may use; all of the machine if omitted. */
+  readonly cores?: readonly number[]
 }
 
 /** Starts learners with SMA at every step, in a process of their own. */
@@ -30,7 +32,13 @@ export function startOurs(one: Omit<Case, 'name'> & OursOptions): Promise<Side> 
     one.spill ?? '',
     one.clock ?? 'wall'
   ]
-  return Side.start([node('learners-child.js', args)], WARM)
+  const command = node('learners-child.js', args)
+  return Side.start([one.cores === undefined ? command : keptTo(one.cores, command)], WARM)
+}
+
+/** util-linux has `taskset`; what it starts, and all threads of that, stay on the cores. */
+function keptTo(cores: readonly number[], { program, args }: Command): Command {
+  return { program: 'taskset', args: ['--cpu-list', cores.join(','), program, ...args] }
 }
 
 /** What chooses which activations are not held: our search by both ways or by one alone, or the rule of GeePS. */
