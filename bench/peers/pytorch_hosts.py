@@ -37,6 +37,7 @@ def arguments():
     parser.add_argument("--target", type=float, required=True)
     parser.add_argument("--evaluate", type=int, required=True, help="steps between two evaluations")
     parser.add_argument("--steps", type=int, required=True, help="the most")
+    parser.add_argument("--tests", type=int, help="only so many of the test samples")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -57,7 +58,8 @@ def cifar10(folder):
     def part(names):
         rows = []
         for name in names:
-            with lzma.open(os.path.join(folder, name + ".bin.xz")) as file:
+            path = os.path.join(folder, name + ".bin")
+            with open(path, "rb") if os.path.exists(path) else lzma.open(path + ".xz") as file:
                 rows.append(np.frombuffer(file.read(), np.uint8).reshape(-1, 3073))
         all_rows = np.concatenate(rows)
         return all_rows[:, 1:].reshape(-1, 3, 32, 32), all_rows[:, 0]
@@ -83,6 +85,7 @@ def main():
     rank, size = dist.get_rank(), dist.get_world_size()
     is_mnist = options.model == "lenet"
     samples, labels, test_samples, test_labels, mean, std = (mnist if is_mnist else cifar10)(options.data)
+    test_samples, test_labels = test_samples[: options.tests], test_labels[: options.tests]
     samples, test_samples = torch.from_numpy(samples.copy()), torch.from_numpy(test_samples.copy())
     labels, test_labels = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(test_labels.astype(np.int64))
     mean, std = (torch.tensor(figure).view(1, -1, 1, 1) for figure in (mean, std))

@@ -1,12 +1,15 @@
 import type { Bench, BenchOptions } from './bench.js'
-import { chosen, orUsual, type Chosen } from './hosts/cases.js'
+import { chosen, orUsual, RULES, type Chosen } from './hosts/cases.js'
 import { exchange } from './hosts/exchange.js'
 import { Laboratory } from './hosts/laboratory.js'
-import { pace } from './hosts/pace.js'
+import { measurePace, paceRows } from './hosts/pace.js'
+import { recordedPace } from './hosts/recorded-pace.js'
 import type { Result } from './hosts/result.js'
+import { stepsRows, stepsToTarget } from './hosts/steps.js'
 import { throughput } from './hosts/throughput.js'
-import { timeToAccuracy } from './hosts/tta.js'
-import { saveResults } from './results.js'
+import { ttaFromSteps } from './hosts/tta-from-steps.js'
+import { PERIOD, timeToAccuracy, type TtaOnHosts } from './hosts/tta.js'
+import { RESULTS, saveResults } from './results.js'
 import { Table } from './table.js'
 
 const COLUMNS = [34, 18, 10, 10, 7, 15, 3] as const
@@ -20,7 +23,7 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
   }
   const reason = await Laboratory.reasonAgainst()
   if (reason !== undefined) {
-    process.stderr.write(`exchange, pace and tta: left out: ${reason}\n`)
+    process.stderr.write(`exchange, pace, steps and tta: left out: ${reason}\n`)
     return
   }
   if (words.kinds.has('exchange')) {
@@ -28,18 +31,37 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
       for (const hosts of orUsual(words.hosts, [2, 4])) yield await exchange(hosts, mbit, options)
     }
   }
-  for (const [kind, rowsOf] of [
-    ['pace', pace],
-    ['tta', timeToAccuracy]
-  ] as const) {
-    if (!words.kinds.has(kind)) continue
-    const usual = [['lenet', [50]] as const, ['resnet20', [20, 50]] as const]
-    for (const [model, rates] of usual.filter(([name]) => words.models.length === 0 || words.models.includes(name))) {
-      for (const mbit of orUsual(words.mbit, rates)) {
-        const rules = orUsual(words.rules, ['local-sgd'] as const)
-        for (const rule of rules) yield await rowsOf({ model, rule, mbit, hosts: orUsual(words.hosts, [4])[0]! }, options)
-      }
+  const usual = [['lenet', [50]] as const, ['resnet20', [20, 50]] as const]
+  for (const [model, usualRates] of usual.filter(([name]) => words.models.length === 0 || words.models.includes(name))) {
+    const hosts = orUsual(words.hosts, [4])[0]!
+    const rules = orUsual(words.rules, RULES)
+    const rates = orUsual(words.mbit, usualRates)
+    if (words.kinds.has('pace')) {
+      for (const mbit of rates) yield paceRows(await measurePace({ model, mbit, hosts }, rules, options), rules)
     }
+    if (words.kinds.has('steps')) yield* stepsAndTimes({ model, hosts }, rates, rules, options)
+    if (words.kinds.has('tta')) {
+      for (const mbit of rates) for (const rule of rules) yield await timeToAccuracy({ model, mbit, hosts, rule }, options)
+    }
+  }
+}
+
+/** Steps to the accuracy and, for links on which the pace has been measured, the seconds. Nothing if the budget ends before the last run. */
+async function* stepsAndTimes(
+  cell: Pick<TtaOnHosts, 'model' | 'hosts'>,
+  rates: readonly number[],
+  rules: readonly TtaOnHosts['rule'][],
+  options: BenchOptions
+): AsyncGenerator<readonly Result[]> {
+  const found = await stepsToTarget(cell, rules, options)
+  if (!found) {
+    process.stderr.write(`steps ${cell.model}: the budget has ended and runs are missing; start the bench again to continue\n`)
+    return
+  }
+  yield stepsRows(cell, found)
+  for (const mbit of rates) {
+    const pace = await recordedPace(options.out ?? RESULTS, { ...cell, mbit, period: PERIOD }, rules)
+    if (pace) yield ttaFromSteps(found, pace, rules)
   }
 }
 
@@ -47,8 +69,8 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
 export const hosts: Bench = {
   summary: 'several hosts on one machine: sums over shaped links, throughput, time to accuracy against PyTorch over Gloo',
   filters: [
-    'kinds exchange throughput pace tta; h2 h4; links 200mbit 1gbit; models lenet resnet20; b16; rules sma local-sgd:',
-    '`exchange h4 200mbit` is one case. Exchange, pace and tta need root, for network namespaces'
+    'kinds exchange throughput pace steps tta; h2 h4; links 200mbit 1gbit; models lenet resnet20; b16; rules sma local-sgd:',
+    '`exchange h4 200mbit` is one case. All but throughput need root, for network namespaces'
   ],
 
   async run(filters, options) {

@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { invalidOption } from './errors.js'
 import { engine } from './internals.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
+/** Where results are kept unless `--out` names another folder. */
+export const RESULTS = fileURLToPath(FOLDER)
 
 /** The commit that is measured, with a `+` if the working tree differs from it. */
 export async function commit(): Promise<string> {
@@ -18,6 +21,13 @@ export async function commit(): Promise<string> {
 async function git(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('git', args, { cwd: new URL('..', FOLDER) })
   return stdout.trim()
+}
+
+/** The date, the version and the machine of a measurement. */
+export async function provenance(): Promise<{ readonly date: string; readonly commit: string; readonly machine: string }> {
+  const { processor, cores, backends } = engine.describe()
+  const cpu = backends.find(({ name }) => name === 'cpu')
+  return { date: new Date().toISOString(), commit: await commit(), machine: `${processor}, ${cores} cores, ${cpu?.detail}` }
 }
 
 /** Returns a name that is a file name and not a path. Throws INVALID_OPTION. */

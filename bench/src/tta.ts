@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { openDataset } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
+import { RESULTS } from './results.js'
 import { CaseFolder } from './tta/case-folder.js'
 import { caseNamed, caseNames } from './tta/cases.js'
 import type { Paces } from './tta/pace.js'
@@ -12,7 +12,6 @@ import { reportOf, RULE_TITLES } from './tta/report.js'
 import type { RunRecord, RunSpec, RunStep } from './tta/run.js'
 import { reachedAt } from './tta/target.js'
 
-const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 const USUAL = ['lenet', 'resnet20']
 
 /** Epochs and seconds to a test accuracy. Every finished run is recorded, and the next start continues after the last one. */

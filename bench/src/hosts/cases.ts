@@ -1,6 +1,6 @@
 import { unknownName } from '../errors.js'
 
-export const KINDS = ['exchange', 'throughput', 'pace', 'tta'] as const
+export const KINDS = ['exchange', 'throughput', 'pace', 'steps', 'tta'] as const
 export const RULES = ['sma', 'local-sgd'] as const
 
 /** What a call of the bench asks for. What no word names has its usual values. */

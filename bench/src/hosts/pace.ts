@@ -2,52 +2,86 @@ import { loadavg } from 'node:os'
 import type { BenchOptions } from '../bench.js'
 import { comparison } from '../pairs.js'
 import { pythonsWithTorch } from '../python.js'
+import { RESULTS } from '../results.js'
 import { median } from '../statistics.js'
 import { rateName } from './cases.js'
 import { Laboratory } from './laboratory.js'
 import { openMpi } from './mpi.js'
-import { reachable } from './reachable.js'
+import { reachable, type Reachable } from './reachable.js'
+import { recordedPace, recordPace, type Pace } from './recorded-pace.js'
 import type { Result } from './result.js'
-import { METHODS, PERIOD, Runs, TASKS, type Method, type TtaOnHosts } from './tta.js'
+import { PEER_NAMES, PERIOD, Runs, TASKS, type Method, type PeerName, type TtaOnHosts } from './tta.js'
 
-/** Steps of a window, a multiple of the period. */
-const STEPS = 64
+/** Steps of a window: of methods that exchange in every step, and of those with a period, a multiple of it. */
+const STEPS = 16
+const PERIODIC_STEPS = 64
 
-/** Seconds of a step of every method, in windows of some steps, beside what computing and the links allow. Ratios are those of the peer's seconds by ours. */
-export async function pace(one: TtaOnHosts, options: BenchOptions): Promise<readonly Result[]> {
+/**
+ * Measures the seconds of a step of every method, in windows of some steps that take turns. Every turn is recorded, so that the next start adds to it. The peers' windows are
+ * those of all rules of ours. Gives all recorded windows.
+ */
+export async function measurePace(
+  cell: Omit<TtaOnHosts, 'rule'>,
+  rules: readonly TtaOnHosts['rule'][],
+  options: BenchOptions
+): Promise<Pace> {
   const [python] = await pythonsWithTorch()
-  const task = { ...TASKS[one.model], target: 1, evaluate: STEPS, steps: STEPS }
   const mpi = openMpi()
-  const runs = new Runs(one, mpi, python!, task)
-  const stepOf = async (method: Method, mbit: number | undefined, seed: number) => {
-    await using laboratory = await Laboratory.open(one.hosts, mbit)
-    const { seconds, steps } = await runs.run(laboratory, method, task.rates[0]!, seed)
-    return seconds / steps
+  const folder = options.out ?? RESULTS
+  const window = async (rule: TtaOnHosts['rule'], method: Method, mbit: number | undefined, seed: number) => {
+    await using laboratory = await Laboratory.open(cell.hosts, mbit)
+    const steps = method.startsWith('ddp') ? STEPS : PERIODIC_STEPS
+    // The only measurement of the accuracy follows the window.
+    const task = { ...TASKS[cell.model], target: 1, evaluate: steps, steps, tests: 500 }
+    const { seconds } = await new Runs({ ...cell, rule }, mpi, python!, task).run(laboratory, method, task.rates[0]!, seed)
+    const links = mbit === undefined ? 'not shaped' : rateName(mbit)
+    const name = method === 'arbalest' ? rule : method
+    process.stderr.write(`${cell.model} ${links} ${name}: ${((1000 * seconds) / steps).toFixed(1)} ms a step\n`)
+    return [seconds / steps]
   }
-  const computing: number[] = []
-  const found = new Map<Method, number[]>(METHODS.map((method) => [method, []]))
   for (let seed = 1; seed <= options.pairs; seed++) {
-    computing.push(await stepOf('arbalest', undefined, seed))
-    for (const [method, of] of found) of.push(await stepOf(method, one.mbit, seed))
-  }
-  const ours = found.get('arbalest')!
-  return METHODS.slice(1).map((method): Result => {
-    const theirs = found.get(method)!
-    const inverse = comparison(theirs, ours)
-    const measured = { computing: median(computing), step: median(ours), peerStep: median(theirs) }
-    return {
-      bench: 'hosts',
-      case: `pace ${one.model} h${one.hosts} ${rateName(one.mbit)} ${one.rule}`,
-      peer: method,
-      unit: 's a step',
-      peerMode: `PyTorch ${python!.torch}`,
-      ...inverse,
-      value: inverse.peerValue,
-      peerValue: inverse.value,
-      reachable: reachable({ ...one, period: PERIOD, bytes: task.bytes }, measured),
-      period: PERIOD,
-      mpi: mpi.name,
-      load: loadavg()[0]!
+    const computing: Record<string, readonly number[]> = {}
+    const seconds: Record<string, readonly number[]> = {}
+    for (const rule of rules) {
+      computing[rule] = await window(rule, 'arbalest', undefined, seed)
+      seconds[rule] = await window(rule, 'arbalest', cell.mbit, seed)
     }
-  })
+    for (const peer of PEER_NAMES) seconds[peer] = await window(rules[0]!, peer, cell.mbit, seed)
+    await recordPace(folder, { ...cell, period: PERIOD, seconds, computing, mpi: mpi.name, torch: python!.torch, load: loadavg()[0]! })
+  }
+  return (await recordedPace(folder, { ...cell, period: PERIOD }, rules))!
+}
+
+/** What computing and the links allow beside a peer. */
+export function reachableBy(pace: Pace, rule: TtaOnHosts['rule'], peer: PeerName): Reachable {
+  const [computing, step, peerStep] = [pace.computing[rule]!, pace.seconds[rule]!, pace.seconds[peer]!].map(median) as [
+    number,
+    number,
+    number
+  ]
+  return reachable({ ...pace, rule, bytes: TASKS[pace.model].bytes }, { computing, step, peerStep })
+}
+
+/** Rows in seconds a step; ratios are those of the peer's seconds by ours. */
+export function paceRows(pace: Pace, rules: readonly TtaOnHosts['rule'][]): readonly Result[] {
+  const { model, hosts, mbit, period, mpi, torch, load } = pace
+  return rules.flatMap((rule) =>
+    PEER_NAMES.map((peer): Result => {
+      const inverse = comparison(pace.seconds[peer]!, pace.seconds[rule]!)
+      return {
+        bench: 'hosts',
+        case: `pace ${model} h${hosts} ${rateName(mbit)} ${rule}`,
+        peer,
+        unit: 's a step',
+        peerMode: `PyTorch ${torch}`,
+        ...inverse,
+        value: inverse.peerValue,
+        peerValue: inverse.value,
+        reachable: reachableBy(pace, rule, peer),
+        period,
+        mpi,
+        load
+      }
+    })
+  )
 }

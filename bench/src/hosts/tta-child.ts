@@ -1,13 +1,21 @@
 /** tta-child SPEC: one host of a run to a target accuracy. The first one prints the seconds of training, without those of the evaluations, and the accuracies. */
-import { train } from '../arbalest.js'
+import { openDataset, train, type StoredDataset } from '../arbalest.js'
 import { isFirstProcess } from '../internals.js'
 import type { OurRun } from './tta.js'
 
-const { model, data, rule, learners, rate, period, target, evaluateEvery, steps, seed } = JSON.parse(process.argv[2]!) as OurRun
+const { model, rule, learners, rate, period, target, evaluateEvery, steps, seed, ...from } = JSON.parse(process.argv[2]!) as OurRun
+const data = await openDataset(from.data)
+const test = firstOf(data.test as StoredDataset['test'], from.tests ?? Infinity)
+
+function firstOf({ count, samples, labels, ...others }: StoredDataset['test'], most: number): StoredDataset['test'] {
+  const kept = Math.min(count, most)
+  return { ...others, count: kept, samples: samples.subarray(0, (kept * samples.length) / count), labels: labels!.subarray(0, kept) }
+}
+
 const curve: [number, number][] = []
 const job = train({
   model,
-  data,
+  data: { ...data, test },
   learners,
   batch: 16,
   seed,

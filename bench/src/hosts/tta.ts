@@ -33,6 +33,8 @@ export interface OurRun {
   readonly evaluateEvery: number
   readonly steps: number
   readonly seed: number
+  /** Of the test samples only the first ones. */
+  readonly tests?: number
 }
 
 export interface Task {
@@ -45,6 +47,8 @@ export interface Task {
   /** Steps of 16 samples of each host between two evaluations, a multiple of the period; and the most. */
   readonly evaluate: number
   readonly steps: number
+  /** The first ones of the test samples, which are measured; all if omitted. */
+  readonly tests?: number
   /** The learning rates that every method tries. */
   readonly rates: readonly number[]
 }
@@ -56,7 +60,7 @@ export const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
     samples: 60_000,
     bytes: 1_724_320,
     target: 0.97,
-    evaluate: 64,
+    evaluate: 32,
     steps: 1024,
     rates: [0.01, 0.02]
   },
@@ -65,24 +69,27 @@ export const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
     folder: 'cifar-10',
     samples: 50_000,
     bytes: 1_078_888,
-    target: 0.7,
-    evaluate: 96,
-    steps: 4800,
-    rates: [0.05, 0.1]
+    target: 0.45,
+    evaluate: 64,
+    steps: 1600,
+    tests: 2000,
+    rates: [0.02, 0.05]
   }
 }
 /** Of our rule and of PyTorch's averager. */
 export const PERIOD = 8
 const BATCH = 16
 /** Measured runs have the seeds 1, 2, 3 and so on. */
-const TUNING_SEED = 1001
+export const TUNING_SEED = 1001
 /** Seconds of the longest run, for its deadline. */
 const LONGEST = 400
 
 /** PyTorch's ways, by the names of their rows. */
 const PEERS = { 'ddp-gloo': 'ddp', 'ddp-gloo-fp16': 'fp16', 'periodic-averager': 'averager' } as const
-export type Method = 'arbalest' | keyof typeof PEERS
-export const METHODS: readonly Method[] = ['arbalest', 'ddp-gloo', 'ddp-gloo-fp16', 'periodic-averager']
+export type PeerName = keyof typeof PEERS
+export type Method = 'arbalest' | PeerName
+export const PEER_NAMES = ['ddp-gloo', 'ddp-gloo-fp16', 'periodic-averager'] as const
+export const METHODS: readonly Method[] = ['arbalest', ...PEER_NAMES]
 
 /** A run to the target. */
 export interface Outcome {
@@ -94,12 +101,12 @@ export interface Outcome {
 
 /** The methods of a case, on one laboratory's links. */
 export class Runs {
-  readonly #one: TtaOnHosts
+  readonly #one: Omit<TtaOnHosts, 'mbit'>
   readonly #mpi: Mpi
   readonly #python: Python
   readonly #task: Task
 
-  constructor(one: TtaOnHosts, mpi: Mpi, python: Python, task = TASKS[one.model]) {
+  constructor(one: Omit<TtaOnHosts, 'mbit'>, mpi: Mpi, python: Python, task = TASKS[one.model]) {
     this.#one = one
     this.#mpi = mpi
     this.#python = python
@@ -113,15 +120,27 @@ export class Runs {
 
   #ours(laboratory: Laboratory, rate: number, seed: number, steps: number): Promise<Outcome> {
     const { model, rule, hosts } = this.#one
-    const { data, samples, target, evaluate } = this.#task
+    const { data, samples, target, evaluate, tests } = this.#task
     const evaluateEvery = (evaluate * BATCH * hosts) / samples
-    const run: OurRun = { model, data, rule, learners: hosts, rate, period: PERIOD, target, evaluateEvery, steps, seed }
+    const run: OurRun = {
+      model,
+      data,
+      rule,
+      learners: hosts,
+      rate,
+      period: PERIOD,
+      target,
+      evaluateEvery,
+      steps,
+      seed,
+      ...(tests !== undefined && { tests })
+    }
     return answerOf<Outcome>(onAllHosts(this.#mpi, laboratory, node('tta-child.js', [JSON.stringify(run)])), LONGEST)
   }
 
-  async #pytorch(laboratory: Laboratory, method: keyof typeof PEERS, rate: number, seed: number, steps: number): Promise<Outcome> {
+  async #pytorch(laboratory: Laboratory, method: PeerName, rate: number, seed: number, steps: number): Promise<Outcome> {
     const { model, hosts } = this.#one
-    const { folder, target, evaluate } = this.#task
+    const { folder, target, evaluate, tests } = this.#task
     const script = fileURLToPath(new URL('../../peers/pytorch_hosts.py', import.meta.url))
     const values = {
       model,
@@ -133,7 +152,8 @@ export class Runs {
       target,
       evaluate,
       steps,
-      seed
+      seed,
+      ...(tests !== undefined && { tests })
     }
     const args = [script, ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)])]
     const [first, ...others] = pytorchRanks(laboratory, hosts, this.#python, args)

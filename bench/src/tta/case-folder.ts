@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { engine } from '../internals.js'
-import { commit } from '../results.js'
+import { provenance } from '../results.js'
 import type { TtaCase } from './cases.js'
 import { inChild } from './in-child.js'
 import { readPaces, writePaces, type PaceFile, type PaceRequest, type Paces, type PaceSet, type PaceSpec } from './pace.js'
@@ -27,7 +26,7 @@ export class CaseFolder implements ReportedCase {
 
   /** Throws DATA_CORRUPT. */
   static async open(one: TtaCase, folder: string): Promise<CaseFolder> {
-    return new CaseFolder(one, folder, await readRecords(runsFile(one, folder)), await readPaces(pacesFile(one, folder)))
+    return new CaseFolder(one, folder, await readRecords<RunRecord>(runsFile(one, folder)), await readPaces(pacesFile(one, folder)))
   }
 
   get records(): readonly RunRecord[] {
@@ -76,10 +75,3 @@ export class CaseFolder implements ReportedCase {
 
 const runsFile = ({ name }: TtaCase, folder: string): string => join(folder, `tta-${name}.jsonl`)
 const pacesFile = ({ name }: TtaCase, folder: string): string => join(folder, `tta-${name}-pace.json`)
-
-/** The date, the version and the machine of a measurement. */
-async function provenance(): Promise<{ readonly date: string; readonly commit: string; readonly machine: string }> {
-  const { processor, cores, backends } = engine.describe()
-  const cpu = backends.find(({ name }) => name === 'cpu')
-  return { date: new Date().toISOString(), commit: await commit(), machine: `${processor}, ${cores} cores, ${cpu?.detail}` }
-}

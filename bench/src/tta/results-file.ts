@@ -2,10 +2,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } fro
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ArbalestError } from '../errors.js'
-import type { RunRecord } from './run.js'
 
 /** The finished runs of a file, without an incomplete last line, which a crash leaves behind. Throws DATA_CORRUPT. */
-export async function readRecords(file: string): Promise<readonly RunRecord[]> {
+export async function readRecords<Record extends object>(file: string): Promise<readonly Record[]> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
@@ -17,7 +16,7 @@ export async function readRecords(file: string): Promise<readonly RunRecord[]> {
   return lines.flatMap((line, i) => {
     if (line === '') return []
     try {
-      return [JSON.parse(line) as RunRecord]
+      return [JSON.parse(line) as Record]
     } catch (cause) {
       if (i === lines.length - 1) return []
       throw new ArbalestError('DATA_CORRUPT', `${file}: line ${i + 1} is not a finished run; delete it to repeat the run`, {
@@ -28,7 +27,7 @@ export async function readRecords(file: string): Promise<readonly RunRecord[]> {
 }
 
 /** Appends the record as a line, in the place of an incomplete last line. It awaits nothing, so that two simultaneous calls write two lines. */
-export function appendRecord(file: string, record: RunRecord): void {
+export function appendRecord(file: string, record: object): void {
   mkdirSync(dirname(file), { recursive: true })
   const before = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
   const whole = before.lastIndexOf('\n') + 1
