@@ -62,11 +62,10 @@ export class Agent {
 
   /** The start on the hosts that answer. */
   async #next(launch: Launch, cause: string): Promise<Launch> {
-    const { launcher, allHosts, hubs, hostsMin } = this.#options
+    const { allHosts, hubs, hostsMin } = this.#options
     // Slurm's allocation, or this machine.
     if (allHosts.length < 2) return launch
-    const lineFor = ({ name }: Host) => launcherLine(launcher, { ...launch, hosts: [{ name, slots: 1 }], processes: 1, program: ['true'] })
-    const left = await answeringHosts(allHosts, lineFor, launch.env)
+    const left = await this.#answering(launch)
     if (left.length < Math.max(1, hostsMin)) {
       const names = left.map(({ name }) => name).join(', ') || 'none'
       throw lost(`${cause}; of ${allHosts.length} hosts ${left.length} answer (${names}), and --hosts-min is ${hostsMin}`)
@@ -76,6 +75,12 @@ export class Agent {
     return { ...launch, hosts: placed(processes, left), processes }
   }
 
+  #answering(launch: Launch): Promise<readonly Host[]> {
+    const { launcher, allHosts } = this.#options
+    const lineFor = ({ name }: Host) => launcherLine(launcher, { ...launch, hosts: [{ name, slots: 1 }], processes: 1, program: ['true'] })
+    return answeringHosts(allHosts, lineFor, launch.env)
+  }
+
   #tell(cause: string, restart: number, launch: Launch): void {
     const { json, restarts } = this.#options
     const { processes, hosts } = launch
@@ -83,10 +88,16 @@ export class Agent {
     process.stderr.write(`${cause}: restart ${restart} of ${restarts} from the newest checkpoint, ${spread(launch)}\n`)
   }
 
-  /** Processes have told their own errors already. */
-  #failed({ status, codes, failed }: LauncherEnd, cause: string): ExitCode {
+  /** Processes have told their own errors already. Hosts that start none, or no more, have nobody else to tell of them. */
+  async #failed({ status, codes, failed }: LauncherEnd, cause: string): Promise<ExitCode> {
     if (failed !== undefined) process.stdout.write(`${failed}\n`)
-    if (codes.size === 0) throw lost(cause)
+    if (codes.size === 0) {
+      const answering = await this.#answering(this.#options.launch)
+      const silent = this.#options.allHosts.filter((host) => !answering.includes(host)).map(({ name }) => name)
+      if (silent.length === 0) throw lost(cause)
+      const fix = 'check the names in the hostfile, and that ssh reaches these hosts without a password'
+      throw new ArbalestError('HOST_LOST', `hosts: received ${silent.join(', ')}, where the launcher starts no process; ${fix}`)
+    }
     return EXIT_CODES.has(status) ? (status as ExitCode) : EXIT.failed
   }
 }

@@ -126,6 +126,16 @@ describe('arbalest launch', () => {
       expect(stderr).to.match(/^INVALID_OPTION: --hostfile: received "[^"]+empty"; it names no host; write one host a line, [^\n]*\n$/)
     })
 
+    it('names the hosts on which the launcher starts no process, in one line', () => {
+      const launcher = copy.program('mpirun.deaf', 'mpirun (Open MPI) 5.0.11', 'case "$*" in *deaf*) exit 1;; esac')
+      const { status, stderr } = copy.launch([
+        ...['--launcher', launcher, '--hostfile', copy.file('hosts', 'node1\ndeaf1\nnode2\ndeaf2\n')],
+        ...TRAIN
+      ])
+      expect(status).to.equal(1)
+      expect(stderr).to.match(/^HOST_LOST: hosts: received deaf1, deaf2, where the launcher starts no process; check the names [^\n]*\n$/)
+    })
+
     it('refuses the mpirun of another MPI than was built, by both names', () => {
       const other = copy.program('mpirun.other', 'mpirun.openmpi (OpenRTE) 4.1.4')
       const { status, stderr } = copy.launch(['-n', '2', '--launcher', other, ...TRAIN])

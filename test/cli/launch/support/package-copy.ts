@@ -22,9 +22,9 @@ export class PackageCopy {
     return join(this.folder, name)
   }
 
-  /** A program that answers to `--version` with this line, and does nothing else. */
-  program(name: string, version: string): string {
-    const path = this.file(name, `#!/bin/sh\necho '${version}'\n`)
+  /** A program that answers to `--version` with this line, and does nothing else but what this shell script does. */
+  program(name: string, version: string, script = ''): string {
+    const path = this.file(name, `#!/bin/sh\necho '${version}'\n${script}\n`)
     chmodSync(path, 0o755)
     return path
   }
