@@ -17,8 +17,8 @@ const STEPS = 16
 const PERIODIC_STEPS = 64
 
 /**
- * Measures the seconds of a step of every method, in windows of some steps that take turns. Every turn is recorded, so that the next start adds to it. The peers' windows are
- * those of all rules of ours. Gives all recorded windows.
+ * Measures the seconds of a step of every method, in windows of some steps that take turns. Every window is recorded, so that the next start adds to them. The peers' windows
+ * are those of all rules of ours. Gives all recorded windows.
  */
 export async function measurePace(
   cell: Omit<TtaOnHosts, 'rule'>,
@@ -28,28 +28,28 @@ export async function measurePace(
   const [python] = await pythonsWithTorch()
   const mpi = openMpi()
   const folder = options.out ?? RESULTS
-  const window = async (rule: TtaOnHosts['rule'], method: Method, mbit: number | undefined, seed: number) => {
-    await using laboratory = await Laboratory.open(cell.hosts, mbit)
+  const window = async (rule: TtaOnHosts['rule'], method: Method, isShaped = true) => {
+    await using laboratory = await Laboratory.open(cell.hosts, isShaped ? cell.mbit : undefined)
     const steps = method.startsWith('ddp') ? STEPS : PERIODIC_STEPS
     // The only measurement of the accuracy follows the window.
     const task = { ...TASKS[cell.model], target: 1, evaluate: steps, steps, tests: 500 }
-    const { seconds } = await new Runs({ ...cell, rule }, mpi, python!, task).run(laboratory, method, task.rates[0]!, seed)
-    const links = mbit === undefined ? 'not shaped' : rateName(mbit)
+    const { seconds } = await new Runs({ ...cell, rule }, mpi, python!, task).run(laboratory, method, task.rates[0]!, 1)
     const name = method === 'arbalest' ? rule : method
-    process.stderr.write(`${cell.model} ${links} ${name}: ${((1000 * seconds) / steps).toFixed(1)} ms a step\n`)
-    return [seconds / steps]
+    const found = { [name]: [seconds / steps] }
+    const part = isShaped ? { seconds: found, computing: {} } : { seconds: {}, computing: found }
+    await recordPace(folder, { ...cell, period: PERIOD, ...part, mpi: mpi.name, torch: python!.torch, load: loadavg()[0]! })
+    process.stderr.write(
+      `${cell.model} ${isShaped ? rateName(cell.mbit) : 'not shaped'} ${name}: ${((1000 * seconds) / steps).toFixed(1)} ms a step\n`
+    )
   }
-  for (let seed = 1; seed <= options.pairs; seed++) {
-    const computing: Record<string, readonly number[]> = {}
-    const seconds: Record<string, readonly number[]> = {}
+  for (let pair = 0; pair < options.pairs; pair++) {
     for (const rule of rules) {
-      computing[rule] = await window(rule, 'arbalest', undefined, seed)
-      seconds[rule] = await window(rule, 'arbalest', cell.mbit, seed)
+      await window(rule, 'arbalest', false)
+      await window(rule, 'arbalest')
     }
-    for (const peer of PEER_NAMES) seconds[peer] = await window(rules[0]!, peer, cell.mbit, seed)
-    await recordPace(folder, { ...cell, period: PERIOD, seconds, computing, mpi: mpi.name, torch: python!.torch, load: loadavg()[0]! })
+    for (const peer of PEER_NAMES) await window(rules[0]!, peer)
   }
-  return (await recordedPace(folder, { ...cell, period: PERIOD }, rules))!
+  return (await recordedPace(folder, { ...cell, period: PERIOD }, { rules, peers: PEER_NAMES }))!
 }
 
 /** What computing and the links allow beside a peer. */

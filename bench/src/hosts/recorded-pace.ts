@@ -19,24 +19,24 @@ export interface Pace {
   readonly load: number
 }
 
-/** Some windows are a line of a folder's file. */
-export async function recordPace(folder: string, pace: Pace): Promise<void> {
-  appendRecord(fileIn(folder), { ...pace, ...(await provenance()) })
+/** Windows are lines of a folder's file, so that a start that is ended loses none. */
+export async function recordPace(folder: string, windows: Pace): Promise<void> {
+  appendRecord(fileIn(folder), { ...windows, ...(await provenance()) })
 }
 
-/** All recorded windows of a case, of the lines that have all of our rules; undefined if there are none. */
+/** All recorded windows of a case; undefined if one of the methods has none, or one of the rules none on links that are not shaped. */
 export async function recordedPace(
   folder: string,
   wanted: Pick<Pace, 'model' | 'hosts' | 'mbit' | 'period'>,
-  rules: readonly string[]
+  { rules, peers }: { readonly rules: readonly string[]; readonly peers: readonly string[] }
 ): Promise<Pace | undefined> {
-  const fits = (pace: Pace) =>
-    Object.entries(wanted).every(([name, value]) => pace[name as keyof Pace] === value) && rules.every((rule) => rule in pace.computing)
+  const fits = (pace: Pace) => Object.entries(wanted).every(([name, value]) => pace[name as keyof Pace] === value)
   const lines = (await readRecords<Pace>(fileIn(folder))).filter(fits)
-  if (lines.length === 0) return undefined
-  const joined = (of: 'seconds' | 'computing') =>
-    Object.fromEntries(Object.keys(lines[0]![of]).map((method) => [method, lines.flatMap((line) => line[of][method] ?? [])]))
-  return { ...lines.at(-1)!, seconds: joined('seconds'), computing: joined('computing') }
+  const joined = (of: 'seconds' | 'computing', methods: readonly string[]) =>
+    Object.fromEntries(methods.map((method) => [method, lines.flatMap((line) => line[of][method] ?? [])]))
+  const [seconds, computing] = [joined('seconds', [...rules, ...peers]), joined('computing', rules)]
+  const isWhole = [...Object.values(seconds), ...Object.values(computing)].every(({ length }) => length > 0)
+  return isWhole ? { ...lines.at(-1)!, seconds, computing } : undefined
 }
 
 const fileIn = (folder: string) => join(folder, 'hosts-pace.jsonl')

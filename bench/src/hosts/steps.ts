@@ -89,24 +89,26 @@ export async function stepsToTarget(
 ): Promise<readonly StepsOf[] | undefined> {
   const { target, evaluate, rates, steps: most } = TASKS[model]
   const recorded = await RecordedRuns.open(options)
-  const found: StepsOf[] = []
+  const tuned: Omit<StepsOf, 'steps'>[] = []
+  const run = (method: Contestant) => ({ model, hosts, method, period: PERIOD, target, evaluate })
   for (const method of [...rules, ...PEER_NAMES.filter((name) => name !== AS_DDP)]) {
-    const run = { model, hosts, method, period: PERIOD, target, evaluate }
     const tuning: Record<string, number> = {}
     for (const learningRate of rates) {
       const fewest = Math.min(most, ...Object.values(tuning))
-      const outcome = await recorded.outcome({ ...run, learningRate, seed: TUNING_SEED }, fewest)
+      const outcome = await recorded.outcome({ ...run(method), learningRate, seed: TUNING_SEED }, fewest)
       if (!outcome) return undefined
       if (outcome.reached && outcome.steps <= fewest) tuning[learningRate] = outcome.steps
     }
     const learningRate = rates.reduce((best, rate) => ((tuning[rate] ?? Infinity) < (tuning[best] ?? Infinity) ? rate : best))
-    const steps: number[] = []
-    for (let seed = 1; seed <= options.pairs; seed++) {
-      const outcome = await recorded.outcome({ ...run, learningRate, seed }, most)
+    tuned.push({ method, learningRate, tuning })
+  }
+  const found = tuned.map((one) => ({ ...one, steps: [] as number[] }))
+  for (let seed = 1; seed <= options.pairs; seed++) {
+    for (const { method, learningRate, steps } of found) {
+      const outcome = await recorded.outcome({ ...run(method), learningRate, seed }, most)
       if (!outcome) return undefined
       steps.push(outcome.reached ? outcome.steps : Infinity)
     }
-    found.push({ method, learningRate, tuning, steps })
   }
   const ddp = found.find(({ method }) => method === 'ddp-gloo')!
   return [...found, { ...ddp, method: AS_DDP }]

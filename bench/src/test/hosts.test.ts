@@ -72,16 +72,18 @@ describe('the recorded pace', () => {
   beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'arbalest-pace-'))))
   afterEach(() => rm(folder, { recursive: true }))
 
-  it('has all windows of a case, of the lines with all rules', async () => {
+  it('has all windows of a case, once every method has one', async () => {
     const wanted = { model: 'resnet20', hosts: 4, mbit: 8, period: 8 } as const
-    expect(await recordedPace(folder, wanted, ['local-sgd'])).to.equal(undefined)
-    await recordPace(folder, PACE)
+    const methods = { rules: ['local-sgd'], peers: Object.keys(PACE.seconds).slice(1) }
+    await recordPace(folder, { ...PACE, computing: {} })
+    expect(await recordedPace(folder, wanted, methods)).to.equal(undefined)
+    await recordPace(folder, { ...PACE, seconds: {} })
     await recordPace(folder, { ...PACE, mbit: 20 })
-    await recordPace(folder, { ...PACE, seconds: { ...PACE.seconds, 'local-sgd': [0.5] }, load: 3 })
-    const { seconds, load } = (await recordedPace(folder, wanted, ['local-sgd']))!
-    expect({ ours: seconds['local-sgd'], load }).to.deep.equal({ ours: [0.3, 0.4, 0.3, 0.5], load: 3 })
-    expect(seconds['periodic-averager']).to.have.length(6)
-    expect(await recordedPace(folder, wanted, ['local-sgd', 'sma'])).to.equal(undefined)
+    await recordPace(folder, { ...PACE, seconds: { 'local-sgd': [0.5] }, computing: {}, load: 3 })
+    const { seconds, computing, load } = (await recordedPace(folder, wanted, methods))!
+    expect(seconds).to.deep.equal({ ...PACE.seconds, 'local-sgd': [0.3, 0.4, 0.3, 0.5] })
+    expect({ computing, load }).to.deep.equal({ computing: PACE.computing, load: 3 })
+    expect(await recordedPace(folder, wanted, { ...methods, rules: ['sma'] })).to.equal(undefined)
   })
 })
 
