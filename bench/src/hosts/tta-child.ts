@@ -5,7 +5,7 @@ import type { OurRun } from './tta.js'
 
 const { model, rule, learners, rate, period, target, evaluateEvery, steps, seed, ...from } = JSON.parse(process.argv[2]!) as OurRun
 const data = await openDataset(from.data)
-const test = firstOf(data.test as StoredDataset['test'], from.tests ?? Infinity)
+const test = firstOf(data.test, from.tests ?? Infinity)
 
 function firstOf({ count, samples, labels, ...others }: StoredDataset['test'], most: number): StoredDataset['test'] {
   const kept = Math.min(count, most)

@@ -128,10 +128,8 @@ describe('arbalest launch', () => {
 
     it('names the hosts on which the launcher starts no process, in one line', () => {
       const launcher = copy.program('mpirun.deaf', 'mpirun (Open MPI) 5.0.11', 'case "$*" in *deaf*) exit 1;; esac')
-      const { status, stderr } = copy.launch([
-        ...['--launcher', launcher, '--hostfile', copy.file('hosts', 'node1\ndeaf1\nnode2\ndeaf2\n')],
-        ...TRAIN
-      ])
+      const hosts = copy.file('hosts', 'node1\ndeaf1\nnode2\ndeaf2\n')
+      const { status, stderr } = copy.launch(['--launcher', launcher, '--hostfile', hosts, ...TRAIN])
       expect(status).to.equal(1)
       expect(stderr).to.match(/^HOST_LOST: hosts: received deaf1, deaf2, where the launcher starts no process; check the names [^\n]*\n$/)
     })
