@@ -255,7 +255,7 @@ export interface Engine {
 
   /** The calling thread, and threads that it starts later, run on these cores only, if the system supports this. */
   keepToCores(cores: readonly number[]): void
-  /** Returns freed memory to the system: the allocator of the C library keeps the memory that ended threads have freed. */
+  /** Returns freed memory to the system, now and whenever much is freed later: the allocator of the C library keeps tens of megabytes for each thread, also for one that has ended. */
   trim(): void
   /**
    * The seconds of each of `turns` reductions, one after another, at a level of a group of which each of `parts` devices has a part of `bytes`. Blocks the thread. On

@@ -62,20 +62,17 @@ export async function explainStep(options: ExplainOptions): Promise<Explanation>
   const trial: StepTrial = {
     speed: speeds,
     transfers,
-    *stepOf(vectors) {
-      yield
-      return vectors === 'all' ? moved!.step : whole
-    },
+    stepOf: (vectors) => Promise.resolve(vectors === 'all' ? moved!.step : whole),
     memoryOf,
     compile: (limit, vectors) =>
-      compileInPieces(model, backend, { ...recipe, parameters, limit, vectors: vectors === 'all' ? 'host' : 'device' }),
+      inTurns(compileInPieces(model, backend, { ...recipe, parameters, limit, vectors: vectors === 'all' ? 'host' : 'device' })),
     ways: waysToMove(recipe.optimiser!, ONE_DEVICE.levels, transfers, 1)
   }
-  const { floor: floorBytes } = await inTurns(fitStep(trial, 0, learners))
+  const { floor: floorBytes } = await fitStep(trial, 0, learners)
   const budget = deviceMemory && MemoryBudget.now(engine, { backend: name, devices: ONE_DEVICE, deviceMemory })
   if (budget && floorBytes > budget.free) throw beyondLimit({ limit: budget.free, floor: floorBytes, batch, learners })
   const fits = !budget || memoryBytes <= budget.free
-  const fitted = fits ? undefined : (await inTurns(fitStep(trial, budget.free, learners))).fitted!
+  const fitted = fits ? undefined : (await fitStep(trial, budget.free, learners)).fitted!
   const train = fitted?.train ?? whole
   const { learner, shared, updateBytes } = fitted?.memory ?? memoryOf(whole)
   const operators = explainedOperators(train, speeds, updateBytes)

@@ -9,7 +9,6 @@ import { checkFolderWeights } from '../formats/huggingface/read-folder-model.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
-import { compileInPieces } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
 import type { Restoration } from '../compiler/tiers/restoration.js'
 import { loadOperators } from '../model/composed.js'
@@ -20,7 +19,7 @@ import { modelNamed } from '../model/zoo/index.js'
 import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
-import { inTurns, type Pieces } from '../turns.js'
+import { inTurns } from '../turns.js'
 import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { mostLearners, type PopulationSchedule } from '../schedules/population.js'
@@ -30,6 +29,7 @@ import { leaderOf, meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
 import { fitRun, type RunTrial } from './memory/fit-run.js'
+import { PlanningThread } from './memory/planning-thread.js'
 import { RunMemory, type MemoryNeed, type MovedVectors } from './memory/need.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { firstBatches } from './overfit.js'
@@ -79,7 +79,7 @@ export interface PreparedRun {
  * Opens the data, compiles the programs in turns with the event loop, and decides all that the options leave open. Throws what these throw, OUT_OF_MEMORY, and
  * a StoppedEarly.
  */
-export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
+export async function prepareRun(given: Settings, engine: Engine, module: URL, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   checkSpill(engine, given)
   const initial = given.initial === undefined ? undefined : readFolder(given.initial)
@@ -121,19 +121,19 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const { resumption, settings: begins } = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
   // For vectors in the second tier all programs are others; they are compiled where nothing else fits.
   let programs = compiled
-  const programsOf = function* (moved: MovedVectors): Pieces<RunPrograms> {
+  const programsOf = async (moved: MovedVectors): Promise<RunPrograms> => {
     if (moved !== 'all') return compiled
     const placed = { parameters: layout, vectors: 'host' } as const
-    if (programs === compiled) programs = yield* compilePrograms(model, dataset, given, lowering, placed)
+    if (programs === compiled) programs = await inTurns(compilePrograms(model, dataset, given, lowering, placed), { check })
     return programs
   }
+  const { backend, threads } = given
+  await using planning = new PlanningThread({ engine: module.href, backend, threads, model }, engine, stop)
   const trial: RunTrial = {
     settings: begins,
     hosts: hosts?.host.size ?? 1,
     budget,
-    *stepOf(moved) {
-      return (yield* programsOf(moved)).train
-    },
+    stepOf: async (moved) => (await programsOf(moved)).train,
     memoryOf: (train, { population }, moved) =>
       memoryOf(engine, { ...(moved === 'all' ? programs : compiled), train }, own({ ...asked, population }), {
         dataset,
@@ -142,7 +142,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
         moved
       }),
     compile: (limit, moved) =>
-      compileInPieces(model, lowering, {
+      planning.compile({
         ...trainingOptions(dataset, given),
         mode: 'train',
         parameters: layout,
@@ -153,7 +153,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     speeds: () => runSpeeds(engine, asked),
     transfers: () => transferSpeed(engine, asked, mostLearners(own(asked).population))
   }
-  const { settings: fitting, train, memory, restoration, moved } = await inTurns(fitRun(trial), { check })
+  const { settings: fitting, train, memory, restoration, moved } = await fitRun(trial)
   await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
   const exchange = hosts && (await agreedExchange(engine, hosts, fitting, layout.bytes))
 

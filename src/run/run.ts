@@ -126,7 +126,7 @@ async function runOnce(
   await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
   leaderOf(hosts)?.forwardTo((event) => control.emit(event))
-  const whole = await prepareRun(settings, engine, control.stop, hosts)
+  const whole = await prepareRun(settings, engine, modules.engine, control.stop, hosts)
   for (const message of costWarnings(whole)) control.emit({ event: 'warning', message })
   if (settings.dryRun) control.emit(plannedEvent(whole))
   const prepared = settings.dryRun ? dryRunOf(whole) : whole

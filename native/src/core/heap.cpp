@@ -11,7 +11,15 @@
 namespace arbalest {
 
 #ifdef __GLIBC__
-void trim_heap() { malloc_trim(0); }
+namespace {
+// The C library's own, until something large is freed: then it keeps up to 64 MiB in each of its arenas, of which every thread may have one.
+constexpr int kKept = 128 * 1024;
+}  // namespace
+
+void trim_heap() {
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  malloc_trim(0);
+}
 #else
 void trim_heap() {}
 #endif

@@ -1,15 +1,14 @@
 import { hasStates, type OptimiserAttributes } from '../../compiler/optimiser.js'
 import type { Program } from '../../compiler/program.js'
-import type { MemoryLimit } from '../../compiler/tiers/fit.js'
 import { restorationOf, type Restoration } from '../../compiler/tiers/restoration.js'
 import type { TransferSpeed } from '../../compiler/tiers/transfers.js'
 import { ArbalestError } from '../../errors.js'
 import { changedAt } from '../../schedules/population.js'
-import type { Pieces } from '../../turns.js'
 import type { RunSettings } from '../run-settings.js'
 import type { Speeds } from '../speeds.js'
 import { mebibytes, type MemoryBudget } from './budget.js'
 import type { MovedVectors, RunMemory } from './need.js'
+import type { SearchLimit } from './step-planner.js'
 
 /** A run that is slower than this by prediction has to be asked for, by a limit. */
 const MOST_SLOWDOWN = 1.5
@@ -33,12 +32,12 @@ export interface RunTrial {
   readonly hosts: number
   readonly budget: MemoryBudget
   /** The step for these vectors in the second tier, without a limit. */
-  readonly stepOf: (moved: MovedVectors) => Pieces<Program>
+  readonly stepOf: (moved: MovedVectors) => Promise<Program>
   readonly memoryOf: (train: Program, settings: RunSettings, moved: MovedVectors) => RunMemory
   /** The most learners that this process makes. */
   readonly learnersOf: (settings: RunSettings) => number
   /** Compiles the training step once more, within a limit. */
-  readonly compile: (limit: MemoryLimit, moved: MovedVectors) => Pieces<Program>
+  readonly compile: (limit: SearchLimit, moved: MovedVectors) => Promise<Program>
   readonly speeds: () => Speeds
   /** Of the second tier; undefined if nothing may be moved there. */
   readonly transfers: () => TransferSpeed | undefined
@@ -48,9 +47,9 @@ export interface RunTrial {
  * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with what is not held: activations that are computed again or moved
  * to the second tier, the states of optimisers there, or all vectors. Throws OUT_OF_MEMORY.
  */
-export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
+export async function fitRun(trial: RunTrial): Promise<FittedRun> {
   const { budget, memoryOf } = trial
-  const train = yield* trial.stepOf(undefined)
+  const train = await trial.stepOf(undefined)
   const settings = withFewerLearners(trial, memoryOf(train, trial.settings, undefined))
   // Fewer learners share fewer arenas.
   const memory = memoryOf(train, settings, undefined)
@@ -59,7 +58,7 @@ export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
 
   const speeds = { speed: trial.speeds(), transfers: trial.transfers() }
   const ofDevice = budget.ofDevice(learners)
-  const { fitted, floor } = yield* fitStep(
+  const { fitted, floor } = await fitStep(
     {
       ...speeds,
       stepOf: trial.stepOf,
@@ -98,21 +97,21 @@ interface FittedStep {
  * The step that is predicted to be fastest within `bytes` of a device that has `learners` learners, if there is one, and the least bytes that it can take. Vectors beside
  * the states are moved only where nothing else is enough.
  */
-export function* fitStep(
+export async function fitStep(
   trial: StepTrial,
   bytes: number,
   learners: number
-): Pieces<{ readonly fitted?: FittedStep; readonly floor: number }> {
+): Promise<{ readonly fitted?: FittedStep; readonly floor: number }> {
   let fitted: FittedStep | undefined
   let floor = Infinity
-  const held = trial.memoryOf(yield* trial.stepOf(undefined), undefined).vectors(learners)
+  const held = trial.memoryOf(await trial.stepOf(undefined), undefined).vectors(learners)
   for (const moved of trial.ways) {
     if (moved === 'all' && fitted) break
-    const whole = yield* trial.stepOf(moved)
+    const whole = await trial.stepOf(moved)
     const memory = trial.memoryOf(whole, moved)
     const activations = Math.max(0, memory.activationsWithin(bytes, learners))
     const fits = whole.arenas.activations <= activations
-    const found = fits ? { train: whole, floor: whole.arenas.activations } : yield* compiledWithin(activations, trial, moved)
+    const found = fits ? { train: whole, floor: whole.arenas.activations } : await compiledWithin(activations, trial, moved)
     floor = Math.min(floor, memory.withActivations(found.floor, learners))
     if (!found.train || memory.withActivations(found.train.arenas.activations, learners) > bytes) continue
     const vectorBytes = held - memory.vectors(learners)
@@ -143,13 +142,13 @@ export function waysToMove(
 }
 
 /** The step within the limit, or the bytes of the least arena that it can have. */
-function* compiledWithin(
+async function compiledWithin(
   activations: number,
   { compile, speed, transfers }: StepTrial,
   moved: MovedVectors
-): Pieces<{ readonly train?: Program; readonly floor: number }> {
+): Promise<{ readonly train?: Program; readonly floor: number }> {
   try {
-    const train = yield* compile({ activations, speed, transfers }, moved)
+    const train = await compile({ activations, speed, transfers }, moved)
     return { train, floor: train.arenas.activations }
   } catch (error) {
     const floor = error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY' ? error.data?.['floor'] : undefined

@@ -1,19 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { explain, train, type TrainOptions } from '../../../src/index.js'
+import { train, type TrainOptions } from '../../../src/index.js'
 
-/**
- * Run as a process of its own: prints the most memory that the process has while it trains, and how much of that the engine has counted. Before, the step is compiled within `planned`, since
- * JavaScript keeps what its search took: so a run without a limit has that too. Two options as JSON.
- */
-interface Planned {
-  readonly deviceMemory: number
-  readonly spill?: string
-}
+/** Run as a process of its own, with options as JSON: prints the most memory that the process has, from before its run on, and how much of that the engine has counted. */
+const options = JSON.parse(process.argv[2]!) as TrainOptions
 
-const [options, planned] = process.argv.slice(2).map((each) => JSON.parse(each) as unknown) as [TrainOptions & { model: string }, Planned]
-const { model, batch = 64 } = options
-
-await explain({ model, batch, ...planned, learners: 1, input: [1, 28, 28], classes: 10 })
 // From here on the most is counted anew.
 writeFileSync('/proc/self/clear_refs', '5')
 const { weightsSha256, peakDeviceBytes } = await train(options).finished
