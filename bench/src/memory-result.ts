@@ -5,6 +5,7 @@ export const MEMORY_PEERS = [
   'geeps',
   'recompute',
   'move',
+  'without-prefetch',
   'pytorch-checkpoint',
   'pytorch-accumulation',
   'pytorch-saved-tensors'

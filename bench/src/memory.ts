@@ -117,8 +117,8 @@ async function startWithin(one: Case, most: number, spill: string | undefined): 
 }
 
 /**
- * Training steps alone within a part of the activations' memory, beside the same whose plan another rule has made: GeePS's, or our search by one way alone. Undefined, and a line is printed,
- * where that rule refuses the limit.
+ * Training steps alone within a part of the activations' memory, beside the same whose plan another rule has made: GeePS's, or our search by one way alone. What fetching ahead gains is told by
+ * plans that only move. Undefined, and a line is printed, where that rule refuses the limit.
  */
 async function besideRule(
   one: Case,
@@ -127,14 +127,15 @@ async function besideRule(
   options: BenchOptions
 ): Promise<MemoryResult | undefined> {
   const limit = { ...one, spill, activations: Math.ceil(part * activationBytes(one)) }
-  const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% spill`
+  const planner = rule === 'without-prefetch' ? 'move' : 'ours'
+  const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% ${planner === 'move' ? 'move' : 'spill'}`
   const peer = await startStep(limit, rule)
   try {
     if (peer.greeting['refused'] === true) {
       process.stderr.write(`${name}: ${rule} refuses it\n`)
       return undefined
     }
-    const ours = await startStep(limit, 'ours')
+    const ours = await startStep(limit, planner)
     try {
       const compared = await compare(ours, peer, options)
       const { bytes: peerBytes } = peer.greeting as unknown as Told
@@ -165,7 +166,7 @@ function frugalitiesOf(folder: string | undefined): readonly Frugality[] {
   return [{ name: 'checkpoint' }, { name: 'accumulation' }, ...(folder === undefined ? [] : [{ name: 'saved-tensors', folder } as const])]
 }
 
-const RULES = ['geeps', 'recompute', 'move'] as const
+const RULES = ['geeps', 'recompute', 'move', 'without-prefetch'] as const
 
 function isPeer(word: string): word is MemoryPeer {
   return (MEMORY_PEERS as readonly string[]).includes(word)

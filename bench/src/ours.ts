@@ -41,8 +41,8 @@ function keptTo(cores: readonly number[], { program, args }: Command): Command {
   return { program: 'taskset', args: ['--cpu-list', cores.join(','), program, ...args] }
 }
 
-/** What chooses which activations are not held: our search by both ways or by one alone, or the rule of GeePS. */
-export type Planner = 'ours' | 'recompute' | 'move' | 'geeps'
+/** What chooses which activations are not held: our search by both ways, by one alone, or by moving where nothing is fetched ahead, or the rule of GeePS. */
+export type Planner = 'ours' | 'recompute' | 'move' | 'without-prefetch' | 'geeps'
 
 /** Starts training steps in one thread, without a run, within a limit of bytes. */
 export function startStep(

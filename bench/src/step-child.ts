@@ -16,12 +16,17 @@ import {
 } from './internals.js'
 import { randomDataset } from './random-dataset.js'
 
-// Runs a training step alone, within a limit of bytes for its activations. Our planner chooses what is computed again and what moves to a folder, by both ways or by one alone, or the rule of GeePS does.
+// Runs a training step alone, within a limit of bytes for its activations. Our planner chooses what is computed again and what moves to a folder, by both ways or by one alone, with or without fetching ahead, or the rule of GeePS does.
 const [model = '', batch = '', precision = '', threads = '', activations = '', spill = '', planner = ''] = process.argv.slice(2)
 const target = { backend: 'cpu', threads: Number(threads), spill } as const
 const speed = runSpeeds(engine, target)
 const transfers = transferSpeed(engine, target, 1)
-const only = planner === 'recompute' || planner === 'move' ? ({ only: planner } as const) : {}
+const only =
+  planner === 'recompute' || planner === 'move'
+    ? ({ only: planner } as const)
+    : planner === 'without-prefetch'
+      ? ({ only: 'move', prefetch: false } as const)
+      : {}
 const rule = planner === 'geeps' ? { rule: geepsRule } : {}
 const limit: MemoryLimit = { activations: Number(activations), speed, transfers, ...only, ...rule }
 const program = await compiled()

@@ -22,6 +22,8 @@ export interface MemoryLimit {
   readonly transfers?: TransferSpeed | undefined
   /** Forbids the other way of restoring values: for comparisons and tests. */
   readonly only?: keyof Ways | undefined
+  /** False: values are fetched where they are needed, and stores are waited for, without a time ahead in which others compute: for comparisons. */
+  readonly prefetch?: boolean | undefined
   /** Chooses in place of the search: for comparisons. */
   readonly rule?: StagingRule | undefined
 }
@@ -48,7 +50,15 @@ const NOMINAL_TRANSFERS: TransferSpeed = { storeBytesPerSecond: 1e9, fetchBytesP
 export function* fit(
   step: LoweredStep,
   backend: LoweringBackend,
-  { activations: budget, speed, transfers, only, rule, vectors }: MemoryLimit & { readonly vectors?: 'device' | 'host' | undefined },
+  {
+    activations: budget,
+    speed,
+    transfers,
+    only,
+    prefetch = true,
+    rule,
+    vectors
+  }: MemoryLimit & { readonly vectors?: 'device' | 'host' | undefined },
   parameters?: ParameterLayout
 ): Pieces<PlacedStep> {
   const { repeats, measuredAt } = yield* measure(step, backend)
@@ -57,7 +67,7 @@ export function* fit(
     const staged = vectors === 'host' ? withMovedVectors(restored) : restored
     return { step: staged, plan: yield* plan(staged, backend, parameters), seconds: timeline.seconds, peak: timeline.peak }
   }
-  const measured = measuredAt(speed, transfers)
+  const measured = { ...measuredAt(speed, transfers), prefetch }
   const whole = yield* placed(simulate(restore(repeats, NO_CHOICES), measured))
   if (bytesOf(whole) <= budget) return whole
 

@@ -13,6 +13,8 @@ export interface MeasuredStep {
   readonly named: readonly ValueId[]
   /** Of the second tier; absent if there is none. */
   readonly transfers?: TransferSpeed | undefined
+  /** Whether transfers may have time ahead of the operators that need them; they may if omitted. */
+  readonly prefetch?: boolean
 }
 
 /** A step's run, known beforehand: how long it takes, and what it holds while each operator runs. */
@@ -36,7 +38,7 @@ export function simulate(step: RestoredStep, measured: MeasuredStep): StepTimeli
 /** The same step, whose transfers have time while no operator holds more than `limit` bytes. */
 export function withTime(step: RestoredStep, tight: StepTimeline, measured: MeasuredStep, limit: number): StepTimeline {
   const moves = movesOf(step, measured)
-  if (moves.length === 0 || !measured.transfers) return tight
+  if (moves.length === 0 || !measured.transfers || measured.prefetch === false) return tight
   const live = tight.live.filter((_, at) => tight.step.operators[at]!.number !== NONE)
   giveTime(moves, { live, starts: startsOf(step, measured), limit, speed: measured.transfers })
   return run(withTransfers(step, moves), measured)
