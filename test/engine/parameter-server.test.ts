@@ -131,6 +131,8 @@ for (const { name: backend } of testedBackends())
 
     it('without slack is synchronous SGD, bit for bit', () => {
       expect(course(started(parameterServer({})), new Random(3))).to.deep.equal(course(started(ssgd({})), new Random(4)))
+      const apart = (rule: GroupPlan['rule']) => lastOf(course(started(rule, { devices: 2, levels: [DEVICES] }), new Random(5)))
+      expect(apart(parameterServer({}))).to.deep.equal(apart(ssgd({})))
     })
 
     it('gives the same bits over several devices', () => {

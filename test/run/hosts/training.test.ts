@@ -11,12 +11,16 @@ import { skip } from '../../support/skip.js'
 import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
 
 describe('A run over hosts', () => {
-  for (const synchroniser of ['sma', 'ssgd'] as const)
+  // Without slack a parameter server is synchronous SGD.
+  for (const [synchroniser, ofDevices] of [
+    ['sma', 'sma'],
+    ['ssgd', 'ssgd'],
+    ['parameter-server', 'ssgd']
+  ] as const)
     it(`ends with the weights of as many devices of one process: ${synchroniser}`, async function () {
       if (usableCores() < 2) skip(this, 'two devices need two cores')
-      const options: TrainOptions = { ...SHORT, synchroniser }
-      const [first, second] = await ends(together(options))
-      const { weightsSha256, testAccuracy, testLoss } = await alone({ ...options, devices: 2 })
+      const [first, second] = await ends(together({ ...SHORT, synchroniser }))
+      const { weightsSha256, testAccuracy, testLoss } = await alone({ ...SHORT, synchroniser: ofDevices, devices: 2 })
       // The hosts have shared out the test samples.
       expect(first).to.include({ weightsSha256, testAccuracy })
       expect(first!.testLoss).to.be.closeTo(testLoss, 1e-6)
