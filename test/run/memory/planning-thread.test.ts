@@ -8,7 +8,7 @@ import { StoppedEarly } from '../../../src/run/stopped-early.js'
 import { rejection } from '../../support/rejection.js'
 
 const ENGINE = new URL('../../../src/engine/native.js', import.meta.url).href
-const model = modelNamed('lenet')
+const model = modelNamed('lenet', { input: [1, 28, 28], classes: 10 })
 const lowering = loweringBackend(engine, 'cpu', 1)
 const speed = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
 const step: Omit<CompileOptions, 'limit'> = { mode: 'train', batch: 16, precision: 'f32' }
