@@ -122,7 +122,8 @@ void Agreement::agree(const std::vector<Word>& words) {
     for (const Word& word : words) rest_ = std::min(rest_, std::max(round, word.pause));
     return;
   }
-  learners_.erase(learners_.begin(), learners_.lower_bound(round - 2));
+  // Learners may be done with the round before while one that lies as far back as slack allows is still summed.
+  learners_.erase(learners_.begin(), learners_.lower_bound(round - ahead_));
   const int64_t from = round + ahead_;
   for (const Word& word : words) count(from, word.host, word.learners);
   known_until_ = from + 1;
