@@ -12,7 +12,7 @@ namespace arbalest {
 
 #ifdef __GLIBC__
 namespace {
-// The C library's own, until something large is freed: then it keeps up to 64 MiB in each of its arenas, of which every thread may have one.
+// The C library's own, until something large is freed: then it keeps up to 64 MiB in each of its arenas, one a thread.
 constexpr int kKept = 128 * 1024;
 }  // namespace
 
