@@ -72,11 +72,19 @@ template <class T> void copy_rows(const T* from, int64_t stride, float* to, cons
   }
 }
 
-// (length, width) as (width, column), zeros behind the last position.
+// (length, width) as (width, column), zeros behind the last position: squares of a register's lanes a side are transposed in registers.
 template <class T> void copy_transposed(const T* from, int64_t stride, float* to, const Extents& e) {
-  for (int64_t f = 0; f < e.width; ++f) std::fill(to + f * e.column + e.length, to + (f + 1) * e.column, 0.0f);
-  for (int64_t t = 0; t < e.length; ++t) {
-    for (int64_t f = 0; f < e.width; ++f) to[f * e.column + t] = to_float(from[t * stride + f]);
+  for (int64_t f = 0; f < e.width; f += kLanes) {
+    const int features = static_cast<int>(std::min<int64_t>(kLanes, e.width - f));
+    for (int64_t t = 0; t < e.column; t += kLanes) {
+      Floats square[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        const T* row = from + (t + i) * stride + f;
+        square[i] = t + i >= e.length ? Floats{} : features == kLanes ? load(row) : load(row, features);
+      }
+      transpose(square);
+      for (int i = 0; i < features; ++i) store(to + (f + i) * e.column + t, square[i]);
+    }
   }
 }
 
@@ -168,8 +176,7 @@ template <class T, bool Causal> class Attention final : public Kernel {
       const Floats score = load(scores + s);
       highest = score > highest ? score : highest;
     }
-    float most = highest[0];
-    for (int lane = 1; lane < kLanes; ++lane) most = std::max(most, highest[lane]);
+    const float most = highest_of(highest);
     for (int64_t s = 0; s < end; s += kLanes) {
       const Floats power = exponential(load(scores + s) - most);
       store(scores + s, power);

@@ -29,10 +29,10 @@ inline void tile(const Strided& a, const float* b, int64_t b_row, float* c, int6
   for (int64_t p = 0; p < depth; ++p) {
     Floats right[V];
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) right[v] = load(b + p * b_row + v * kLanes);
+    for (int v = 0; v < V; ++v) right[v] = in_register(load(b + p * b_row + v * kLanes));
 #pragma GCC unroll 12
     for (int i = 0; i < M; ++i) {
-      const Floats left = all(a.data[i * a.row + p * a.column]);
+      const Floats left = in_register(all(a.data[i * a.row + p * a.column]));
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
     }

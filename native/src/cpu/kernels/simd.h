@@ -33,7 +33,16 @@ struct bf16 {
   uint16_t bits;
 };
 
-inline Floats all(float value) { return Floats{} + value; }
+// A broadcast that loads in place: zeros plus the value would be an addition, as the compiler has to keep the sign of a zero.
+inline Floats all(float value) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_set1_ps(value));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_set1_ps(value));
+#else
+  return Floats{value, value, value, value};
+#endif
+}
 inline Ints all(int32_t value) { return Ints{} + value; }
 
 inline Ints lane_numbers() {
@@ -48,7 +57,48 @@ inline Floats load(const float* from) {
   return value;
 }
 
+// The value, loaded once into a register: GCC 12 loads it again for each multiply-add that it is a factor of, and loads become the limit.
+inline Floats in_register(Floats value) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(value));
+#elif defined(__SSE2__)
+  asm("" : "+x"(value));
+#endif
+  return value;
+}
+
 inline void store(float* to, Floats value) { std::memcpy(to, &value, sizeof value); }
+
+// Exchanges rows and columns: first the quarters of the square, then those of each quarter, down to single lanes.
+inline void transpose(Floats (&rows)[kLanes]) {
+  const auto exchange = [&]<int Side>() {
+    Ints upper, lower;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      upper[lane] = lane & Side ? kLanes + lane - Side : lane;
+      lower[lane] = lane & Side ? kLanes + lane : lane + Side;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (i & Side) continue;
+      const Floats above = rows[i], below = rows[i + Side];
+      rows[i] = __builtin_shuffle(above, below, upper);
+      rows[i + Side] = __builtin_shuffle(above, below, lower);
+    }
+  };
+  if constexpr (kLanes > 8) exchange.template operator()<8>();
+  if constexpr (kLanes > 4) exchange.template operator()<4>();
+  exchange.template operator()<2>();
+  exchange.template operator()<1>();
+}
+
+// Of values without a NaN.
+inline float highest_of(Floats values) {
+  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
+    const Floats others = __builtin_shuffle(values, lane_numbers() ^ lanes);
+    values = others > values ? others : values;
+  }
+  return values[0];
+}
 
 // The conversions between 8, 16 and 32 bits are intrinsics because GCC 12 would convert lane by lane. The zeroing forms of AVX-512 avoid a
 // false warning about values that are not set.
@@ -232,8 +282,17 @@ template <> inline bf16 from_float<bf16>(float value) {
 // max(0, value); a NaN stays a NaN, so that a diverged model shows in its loss.
 inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; }
 
+// min(most, max(0, value)); a NaN stays a NaN.
+inline Floats rectified(Floats value, float most) {
+  value = rectified(value);
+  return value > most ? all(most) : value;
+}
+
 // Keeps `value` where `y` is positive: the gradient of rectified().
 inline Floats where_positive(Floats y, Floats value) { return y > 0.0f ? value : Floats{}; }
+
+// Keeps `value` where `y` is positive and below `most`: the gradient of the bounded one.
+inline Floats where_within(Floats y, float most, Floats value) { return (y > 0.0f) & (y < most) ? value : Floats{}; }
 
 inline Floats square_root(Floats value) {
 #if defined(__AVX512F__)
