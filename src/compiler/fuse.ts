@@ -5,7 +5,7 @@ import { withoutUnused } from './prune.js'
 import { present } from './step.js'
 
 /**
- * Joins operators that run better as one: ReLU into what comes before it, and the sum of a residual block into the batch norm that ends
+ * Joins operators that run better as one: ReLU into what comes before it, ReLU6 into the batch norm before it, and the sum of a residual block into the batch norm that ends
  * its body. A value that vanishes so has one reader and no name. The forward graph is fused before it is differentiated: gradients
  * follow from the fused operators.
  */
@@ -24,11 +24,14 @@ export function* fuseInPieces(graph: Graph): Pieces<Graph> {
 
 function fuseRelus(graph: Graph): Graph {
   return rewrite(graph, (relu, sole) => {
-    if (relu.kind !== 'relu') return null
+    const { kind, attributes } = relu
+    const bound = kind === 'clamp' && attributes.least === 0 ? { most: attributes.most! } : {}
+    if (kind !== 'relu' && !('most' in bound)) return null
     const before = sole(relu.inputs[0]!)
-    if (!before || !operatorRow(before.kind).endsInRelu || before.attributes.relu !== 0) return null
+    const row = before && operatorRow(before.kind)
+    if (!row || !('most' in bound ? row.endsInBoundedRelu : row.endsInRelu) || before.attributes.relu !== 0) return null
     const outputs = [relu.outputs[0]!, ...before.outputs.slice(1)]
-    return { absorbed: before, fused: { ...before, outputs, attributes: { ...before.attributes, relu: 1 } } }
+    return { absorbed: before, fused: { ...before, outputs, attributes: { ...before.attributes, relu: 1, ...bound } } }
   })
 }
 

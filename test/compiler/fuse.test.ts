@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { fuse } from '../../src/compiler/fuse.js'
 import { type Mode, buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
 import type { Graph } from '../../src/model/graph.js'
-import { batchNorm2d, conv2d, defineModel, flatten, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
+import { batchNorm2d, clamp, conv2d, defineModel, flatten, globalAvgPool, linear, relu, relu6, residual } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 
 /** The operators that layers over (3, 8, 8) become: `conv2d+relu conv1`. */
@@ -17,7 +17,7 @@ function shown(graph: Graph): string[] {
     .filter(({ kind }) => !['load', 'globalAvgPool', 'softmaxCrossEntropy'].includes(kind))
     .map(
       ({ kind, attributes, inputs, outputs }) =>
-        `${kind}${attributes.relu ? '+relu' : ''} ${inputs.map(name).join(',')} > ${name(outputs[0]!)}`
+        `${kind}${attributes.relu ? '+relu' : ''}${kind !== 'clamp' && attributes.most !== undefined ? `<=${attributes.most}` : ''} ${inputs.map(name).join(',')} > ${name(outputs[0]!)}`
     )
 }
 
@@ -31,6 +31,16 @@ describe('fuse', () => {
     expect(shown(fuse(predictionGraph(dense)))).to.deep.equal([
       'linear+relu input,linear1.weight,linear1.bias > relu1',
       'linear relu1,linear2.weight,linear2.bias > linear2'
+    ])
+  })
+
+  it('joins a ReLU6 to a batch norm, and to nothing else', () => {
+    expect(fused([conv2d(3, 1, { bias: false }), relu6(), batchNorm2d(), relu6(), batchNorm2d(), clamp(-1, 6)])).to.deep.equal([
+      'conv2d input,conv1.weight,- > conv1',
+      'clamp conv1 > clamp1',
+      'batchNorm+relu<=6 clamp1,bn1.weight,bn1.bias,- > clamp2',
+      'batchNorm clamp2,bn2.weight,bn2.bias,- > bn2',
+      'clamp bn2 > clamp3'
     ])
   })
 

@@ -4,7 +4,8 @@ import { defineLayers } from './layer-table.js'
 import { one } from './onnx.js'
 import { defineOperators, perElement, sizeOf, type Backpropagation } from './table.js'
 
-type BatchNormAttributes = { readonly epsilon: number; readonly relu: number }
+/** With `relu` y is at least 0, and at most `most` where that is given. */
+type BatchNormAttributes = { readonly epsilon: number; readonly relu: number; readonly most?: number }
 
 declare module '../graph.js' {
   interface Operators {
@@ -73,12 +74,14 @@ defineLayers({
 defineOperators({
   batchNorm: {
     endsInRelu: true,
+    endsInBoundedRelu: true,
     residualInput: 3,
     gradient: batchNormGradient,
     flops: ({ inputs: [x, , , residual] }) => 7 * sizeOf(x) + sizeOf(residual)
   },
   batchNormInference: {
     endsInRelu: true,
+    endsInBoundedRelu: true,
     residualInput: 5,
     flops: ({ inputs: [x, , , , , residual] }) => 2 * sizeOf(x) + sizeOf(residual),
     onnx: (operator) =>

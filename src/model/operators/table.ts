@@ -31,6 +31,8 @@ export interface OperatorRow<A = Attributes> {
   readonly onnx?: (operator: OnnxOperator<A>) => OnnxNodes
   /** With attribute `relu` 1 it ends in max(0, .). */
   readonly endsInRelu?: true
+  /** With attribute `most` besides, it ends in min(most, max(0, .)). */
+  readonly endsInBoundedRelu?: true
   /** The position of the optional input that is added to its result. */
   readonly residualInput?: number
 }

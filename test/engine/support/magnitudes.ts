@@ -60,7 +60,8 @@ export const batchNorm: Magnitude = (use, inputs, outputs) => {
 export const batchNormBackward: Magnitude = (use, inputs) => {
   const { x, gamma, mean, variance, y, gy, gy2 } = inputs as Record<string, Float64Array>
   const { of, inverse, count, normalised } = channels(use, x!, mean!, variance!)
-  const passes = (i: number): boolean => !use.attributes['relu'] || y![i]! > 0
+  const most = (use.attributes['most'] as number | undefined) ?? Infinity
+  const passes = (i: number): boolean => !use.attributes['relu'] || (y![i]! > 0 && y![i]! < most)
   const gresidual = gy!.map((value, i) => (passes(i) ? Math.abs(value) + Math.abs(gy2?.[i] ?? 0) : 0))
   const ggamma = new Float64Array(mean!.length)
   const gbeta = new Float64Array(mean!.length)

@@ -1,7 +1,7 @@
 import type { Attributes, OperatorKind } from '../../../src/model/graph.js'
 import * as magnitude from './magnitudes.js'
 import { activation, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
-import { averageCases, convolutionCases, maximumCases } from './window-cases.js'
+import { averageCases, convolutionCases, depthwiseCases, maximumCases } from './window-cases.js'
 
 /** A backward operator by its ports: names of the forward's ports, `gy` for the gradient of its first output, `gx` for that of `x`. */
 export interface BackwardRow {
@@ -87,15 +87,17 @@ const batchNormCases = (inference: boolean): Use[] =>
       { relu: 0, residual: false },
       { relu: 1, residual: false },
       { relu: 1, residual: true },
-      { relu: 0, residual: true }
-    ].map(({ relu, residual }) => {
+      { relu: 0, residual: true },
+      { relu: 1, most: 0.75, residual: false },
+      { relu: 1, most: 0.75, residual: true }
+    ].map(({ relu, most, residual }) => {
       const c = shape[1]
       const statistics: Record<string, Port> = { mean: wide(c), variance: inference ? positive(c) : wide(c) }
       const x = { ...activation(...shape), draw: (u: number): number => 3 * u + 1 }
       const skipped = residual ? activation(...shape) : null
       return {
-        name: `${named(shape)}${relu ? ' with relu' : ''}${residual ? ' with residual' : ''}`,
-        attributes: { epsilon: 1e-5, relu },
+        name: `${named(shape)}${relu ? ' with relu' : ''}${most === undefined ? '' : ` up to ${most}`}${residual ? ' with residual' : ''}`,
+        attributes: { epsilon: 1e-5, relu, ...(most !== undefined && { most }) },
         inputs: { x, gamma: positive(c), beta: wide(c), ...(inference ? statistics : {}), residual: skipped },
         outputs: { y: activation(...shape), ...(inference ? {} : statistics) },
         // The second gradient comes with every other case.
@@ -261,7 +263,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: convolutionCases,
+    cases: [...convolutionCases, ...depthwiseCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

@@ -1,5 +1,5 @@
 // Batch norm with residual add and ReLU in one operator: Ioffe and Szegedy, "Batch normalization", ICML 2015.
-// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), (max 0), with the batch's statistics or with given ones.
+// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), (in [0, most]), with the batch's statistics or with given ones.
 #include "cpu/kernels/batch_norm.h"
 
 namespace arbalest::kernels {
@@ -40,7 +40,7 @@ template <class T, int Vectors, bool Partial> void add_rows(const T* x, int64_t 
 }
 
 template <class T, int Vectors, bool Partial, bool Residual, bool Relu>
-void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t stride, int width, const NormaliseRow& by) {
+void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t stride, int width, float most, const NormaliseRow& by) {
   Floats mean[Vectors], scale[Vectors], beta[Vectors];
   for (int v = 0; v < Vectors; ++v) {
     mean[v] = load(by.mean + v * kLanes);
@@ -53,7 +53,7 @@ void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t s
       const int64_t at = row * stride + v * kLanes;
       Floats value = (load<Partial>(x + at, width) - mean[v]) * scale[v] + beta[v];
       if constexpr (Residual) value += load<Partial>(residual + at, width);
-      if constexpr (Relu) value = rectified(value);
+      if constexpr (Relu) value = rectified(value, most);
       store<Partial>(y + at, value, width);
     }
   }
@@ -61,8 +61,8 @@ void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t s
 
 template <class T> class Normaliser {
  public:
-  Normaliser(const ChannelGroups& layout, const T* x, const T* residual, T* y, bool relu)
-      : layout_(layout), x_(x), residual_(residual), y_(y), relu_(relu) {}
+  Normaliser(const ChannelGroups& layout, const T* x, const T* residual, T* y, const Attributes& attributes)
+      : layout_(layout), x_(x), residual_(residual), y_(y), relu_(attributes.number("relu", 0) != 0), most_(most_of(attributes)) {}
 
   void apply(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
     if (residual_)
@@ -77,15 +77,16 @@ template <class T> class Normaliser {
     const auto residual = [&](int64_t at) { return Residual ? residual_ + at : nullptr; };
     for_registers(group, [&]<int Vectors, bool Partial>() {
       normalise_rows<T, Vectors, Partial, Residual, Relu>(x_ + begin, residual(begin), y_ + begin, layout_.rows, layout_.row_stride,
-                                                          group.width, by);
+                                                          group.width, most_, by);
     });
-    if (layout_.tail) normalise_rows<T, 1, true, Residual, Relu>(x_ + end, residual(end), y_ + end, 1, 0, layout_.tail, by);
+    if (layout_.tail) normalise_rows<T, 1, true, Residual, Relu>(x_ + end, residual(end), y_ + end, 1, 0, layout_.tail, most_, by);
   }
 
   const ChannelGroups& layout_;
   const T *x_, *residual_;
   T* y_;
   bool relu_;
+  float most_;
 };
 
 template <class T> class BatchNorm final : public Kernel {
@@ -98,7 +99,7 @@ template <class T> class BatchNorm final : public Kernel {
         mean_(output<float>(spec, 1)),
         variance_(output<float>(spec, 2)),
         epsilon_(spec.attributes.number("epsilon")),
-        normaliser_(layout_, x_, input<T>(spec, 3), output<T>(spec, 0), spec.attributes.number("relu", 0) != 0),
+        normaliser_(layout_, x_, input<T>(spec, 3), output<T>(spec, 0), spec.attributes),
         moments_(spec, partial_sums(layout_)),
         rows_(layout_.groups.size()) {}
 
@@ -194,7 +195,7 @@ template <class T> class BatchNormInference final : public Kernel {
         mean_(input<float>(spec, 3)),
         variance_(input<float>(spec, 4)),
         epsilon_(spec.attributes.number("epsilon")),
-        normaliser_(layout_, input<T>(spec, 0), input<T>(spec, 5), output<T>(spec, 0), spec.attributes.number("relu", 0) != 0),
+        normaliser_(layout_, input<T>(spec, 0), input<T>(spec, 5), output<T>(spec, 0), spec.attributes),
         rows_(layout_.groups.size()) {}
 
   void run(const StepContext&) override {

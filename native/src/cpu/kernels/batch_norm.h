@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "cpu/kernels/channels.h"
@@ -34,6 +35,11 @@ inline size_t partial_sums(const ChannelGroups& layout) { return layout.groups.s
 // For the partial sums of the first input.
 template <class Sums> size_t scratch_of(const Shapes&, const LoweringAnswer& answer) {
   return partial_sums(ChannelGroups(activation_of(answer.inputs[0]))) * sizeof(Sums);
+}
+
+// What y is at most, with relu.
+inline float most_of(const Attributes& attributes) {
+  return static_cast<float>(attributes.number("most", std::numeric_limits<double>::infinity()));
 }
 
 inline void check_epsilon(const Shapes& shapes) {

@@ -1,5 +1,5 @@
 // The gradient of batch norm, with the mask of its ReLU, the sum of two incoming gradients and the gradient of its residual.
-// With g = (gy + gy2) masked by y > 0, xhat = (x - mean) / deviation and M elements a channel: gresidual = g, gbeta = sum g,
+// With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M elements a channel: gresidual = g, gbeta = sum g,
 // ggamma = sum g * xhat, gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M).
 #include "cpu/kernels/batch_norm.h"
 
@@ -18,10 +18,11 @@ struct GradientRow {
 template <class T> struct Streams {
   const T *x, *y, *gy, *gy2;
   T *gx, *gresidual;
+  float most;
 
   Streams at(int64_t offset) const {
     const auto moved = [offset](auto* pointer) { return pointer ? pointer + offset : nullptr; };
-    return {moved(x), moved(y), moved(gy), moved(gy2), moved(gx), moved(gresidual)};
+    return {moved(x), moved(y), moved(gy), moved(gy2), moved(gx), moved(gresidual), most};
   }
 };
 
@@ -33,7 +34,7 @@ template <bool Masked, bool Second, bool Residual> struct Variant {
 template <class Which, class T, bool Partial> Floats gradient(const Streams<T>& streams, int64_t at, int width) {
   Floats g = load<Partial>(streams.gy + at, width);
   if constexpr (Which::second) g += load<Partial>(streams.gy2 + at, width);
-  if constexpr (Which::masked) g = where_positive(load<Partial>(streams.y + at, width), g);
+  if constexpr (Which::masked) g = where_within(load<Partial>(streams.y + at, width), streams.most, g);
   return g;
 }
 
@@ -92,7 +93,8 @@ template <class T> class BatchNormBackward final : public Kernel {
  public:
   explicit BatchNormBackward(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
-        streams_{input<T>(spec, 0), nullptr, input<T>(spec, 5), input<T>(spec, 6), output<T>(spec, 0), output<T>(spec, 3)},
+        streams_{input<T>(spec, 0),       nullptr, input<T>(spec, 5), input<T>(spec, 6), output<T>(spec, 0), output<T>(spec, 3),
+                 most_of(spec.attributes)},
         gamma_(input<float>(spec, 1)),
         mean_(input<float>(spec, 2)),
         variance_(input<float>(spec, 3)),

@@ -1,6 +1,7 @@
 // Batch norm over (N, C, H, W): Ioffe and Szegedy, "Batch normalization", ICML 2015; with residual add and ReLU in the same operator.
 // Statistics are those of the batch, the variance biased.
 #include <cmath>
+#include <limits>
 
 #include "cpu/reference/operator.h"
 
@@ -60,9 +61,21 @@ void check_fold(const Request& request) {
   request.output_is(2, statistic);
 }
 
+// What y lies in: everything, or [0, most] with relu.
+struct Bounds {
+  bool relu;
+  double most;
+
+  explicit Bounds(const Attributes& attributes)
+      : relu(attributes.number("relu", 0) != 0), most(attributes.number("most", std::numeric_limits<double>::infinity())) {}
+
+  double within(double value) const { return !relu ? value : value < 0 ? 0.0 : value > most ? most : value; }
+  bool passes(double y) const { return y > 0 && y < most; }
+};
+
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), one channel.
 template <class T>
-void normalise(const Image& image, int64_t c, double mean, double variance, double epsilon, double gamma, double beta, bool relu,
+void normalise(const Image& image, int64_t c, double mean, double variance, double epsilon, double gamma, double beta, const Bounds& bounds,
                const T* x, const T* residual, T* y) {
   const double scale = gamma / std::sqrt(variance + epsilon);
   for (int64_t n = 0; n < image.n; ++n) {
@@ -70,7 +83,7 @@ void normalise(const Image& image, int64_t c, double mean, double variance, doub
       const int64_t i = image.at(n, c, 0, 0) + s;
       double value = (x[i] - mean) * scale + beta;
       if (residual) value += residual[i];
-      y[i] = rounded<T>(relu && value < 0 ? 0.0 : value);
+      y[i] = rounded<T>(bounds.within(value));
     }
   }
 }
@@ -85,7 +98,7 @@ template <class T> void batch_norm(const OperatorSpec& op, const StepContext&) {
   Wide<T>* means = op.outputs[1].as<Wide<T>>();       // (C)
   Wide<T>* variances = op.outputs[2].as<Wide<T>>();   // (C)
   const double epsilon = op.attributes.number("epsilon"), count = static_cast<double>(image.n * image.h * image.w);
-  const bool relu = op.attributes.number("relu", 0) != 0;
+  const Bounds bounds(op.attributes);
   for (int64_t c = 0; c < image.c; ++c) {
     double mean = 0, variance = 0;
     for (int64_t n = 0; n < image.n; ++n) {
@@ -101,7 +114,7 @@ template <class T> void batch_norm(const OperatorSpec& op, const StepContext&) {
     variance /= count;
     means[c] = rounded<Wide<T>>(mean);
     variances[c] = rounded<Wide<T>>(variance);
-    normalise<T>(image, c, mean, variance, epsilon, gamma[c], beta[c], relu, x, residual, y);
+    normalise<T>(image, c, mean, variance, epsilon, gamma[c], beta[c], bounds, x, residual, y);
   }
 }
 
@@ -115,8 +128,8 @@ template <class T> void batch_norm_inference(const OperatorSpec& op, const StepC
   const T* residual = op.inputs[5].as<T>();              // (N, C, H, W) or null
   T* y = op.outputs[0].as<T>();                          // (N, C, H, W)
   const double epsilon = op.attributes.number("epsilon");
-  const bool relu = op.attributes.number("relu", 0) != 0;
-  for (int64_t c = 0; c < image.c; ++c) normalise<T>(image, c, mean[c], variance[c], epsilon, gamma[c], beta[c], relu, x, residual, y);
+  const Bounds bounds(op.attributes);
+  for (int64_t c = 0; c < image.c; ++c) normalise<T>(image, c, mean[c], variance[c], epsilon, gamma[c], beta[c], bounds, x, residual, y);
 }
 
 // With g = (gy + gy2) masked, xhat = (x - mean) / deviation and M elements a channel: ggamma = sum g * xhat, gbeta = sum g,
@@ -135,9 +148,9 @@ template <class T> void batch_norm_backward(const OperatorSpec& op, const StepCo
   Wide<T>* gbeta = op.outputs[2].as<Wide<T>>();           // (C)
   T* gresidual = op.outputs[3].as<T>();                   // (N, C, H, W) or null
   const double epsilon = op.attributes.number("epsilon"), count = static_cast<double>(image.n * image.h * image.w);
-  const bool relu = op.attributes.number("relu", 0) != 0;
+  const Bounds bounds(op.attributes);
   const auto gradient = [&](int64_t i) {
-    if (relu && !(y[i] > 0)) return 0.0;
+    if (bounds.relu && !bounds.passes(y[i])) return 0.0;
     return double{gy[i]} + (gy2 ? double{gy2[i]} : 0.0);
   };
   for (int64_t c = 0; c < image.c; ++c) {

@@ -4,6 +4,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/bounds.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
@@ -87,7 +88,7 @@ template <class T, int V> struct Normalise {
   ChannelTiles tiles, chunks;
   PartialShares shares;
   float epsilon;
-  bool relu;
+  Bounds bounds;
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
     const int pack = tiles.pack(block, thread), c = tiles.first_pack(block) * V + shares.channel(thread);
@@ -142,7 +143,7 @@ template <class T, int V> struct Normalise {
       const int at = lane * V + v;
       float value = (float(values.at[v]) - shared.mean[at]) * shared.scale[at] + shared.beta[at];
       if (residual) value += float(added.at[v]);
-      values.at[v] = T(relu && value < 0 ? 0.0f : value);
+      values.at[v] = T(bounds.within(value));
     }
     write(y, i, values);
   }
@@ -168,7 +169,7 @@ MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
                                     chunks,
                                     PartialShares(tiles.lanes * V),
                                     static_cast<float>(spec.attributes.number("epsilon")),
-                                    flag(spec.attributes, "relu")};
+                                    Bounds(spec.attributes)};
     return queued([&stream, moments, normalise] {
       reduce(stream, moments.tiles.blocks(), moments);
       blocks(stream, normalise.tiles.blocks(), normalise);

@@ -1,9 +1,10 @@
-// With g = (gy + gy2) masked by y > 0, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
+// With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
 // gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). Two kernels: the sums of each chunk of rows, then gx.
 #include <cmath>
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/bounds.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
@@ -19,6 +20,7 @@ template <class T, int V> struct Gradients {
   const T* gy2;                  // (rows, C) or null
   const float *mean, *variance;  // (C)
   float epsilon;
+  Bounds bounds;
 
   EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
 
@@ -31,7 +33,7 @@ template <class T, int V> struct Gradients {
     Pack<float, V> sums;
     for (int v = 0; v < V; ++v) {
       const float sum = gy2 ? float(first.at[v]) + float(second.at[v]) : float(first.at[v]);
-      sums.at[v] = y && !(float(results.at[v]) > 0) ? 0.0f : sum;
+      sums.at[v] = y && !bounds.passes(float(results.at[v])) ? 0.0f : sum;
     }
     return sums;
   }
@@ -162,12 +164,13 @@ MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stre
     const ChannelTiles chunks(image.rows(), image.c / V, kMostPartials), tiles(image.rows(), image.c / V, 256);
     auto* const partials = static_cast<float*>(spec.scratch);
     const Gradients<T, V> from{spec.inputs[0].as<T>(),
-                               flag(spec.attributes, "relu") ? spec.inputs[4].as<T>() : nullptr,
+                               Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr,
                                spec.inputs[5].as<T>(),
                                spec.inputs[6].as<T>(),
                                spec.inputs[2].as<float>(),
                                spec.inputs[3].as<float>(),
-                               static_cast<float>(spec.attributes.number("epsilon"))};
+                               static_cast<float>(spec.attributes.number("epsilon")),
+                               Bounds(spec.attributes)};
     const ChunkSums<T, V> sums{from, partials, chunks, chunks.lanes};
     const BatchNormBackward<T, V> backward{from,
                                            partials,

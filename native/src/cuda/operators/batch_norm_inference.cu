@@ -2,6 +2,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/bounds.h"
 #include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
@@ -14,7 +15,7 @@ template <class T, int V> struct BatchNormInference {
   const float *gamma, *beta, *mean, *variance;  // (C)
   int packs;
   float epsilon;
-  bool relu;
+  Bounds bounds;
 
   EVERYWHERE void operator()(int64_t i) const {
     Pack<T, V> values = read<T, V>(x, i), added{};
@@ -23,7 +24,7 @@ template <class T, int V> struct BatchNormInference {
       const int c = static_cast<int>(i % packs) * V + v;
       float value = (float(values.at[v]) - mean[c]) * (gamma[c] / sqrtf(variance[c] + epsilon)) + beta[c];
       if (residual) value += float(added.at[v]);
-      values.at[v] = T(relu && value < 0 ? 0.0f : value);
+      values.at[v] = T(bounds.within(value));
     }
     write(y, i, values);
   }
@@ -42,7 +43,7 @@ MadeKernel make_batch_norm_inference(const OperatorSpec& spec, DeviceStream& str
                                               spec.inputs[4].as<float>(),
                                               image.c / P::V,
                                               static_cast<float>(spec.attributes.number("epsilon")),
-                                              flag(spec.attributes, "relu")};
+                                              Bounds(spec.attributes)};
     return queued([&stream, program, n = image.elements() / P::V] { each(stream, n, program); });
   });
 }
