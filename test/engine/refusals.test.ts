@@ -8,6 +8,7 @@ type Shapes = readonly (readonly number[] | null)[]
 
 const WINDOW = { stride: [1, 1], padding: [0, 0] }
 const CONVOLUTION = { ...WINDOW, groups: 1, relu: 0 }
+const DEPTHWISE = { ...CONVOLUTION, groups: 16 }
 
 /** Requests that no backend can answer. */
 const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, outputs: Shapes, attributes: Attributes][] = [
@@ -18,6 +19,30 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
   ['the image is smaller than the kernel', 'conv2d', [[1, 2, 2, 2], [3, 2, 3, 3], null], [[1, 3, 1, 1]], CONVOLUTION],
   ['the stride is 0', 'conv2d', [[1, 2, 5, 5], [3, 2, 3, 3], null], [[1, 3, 3, 3]], { ...CONVOLUTION, stride: [0, 1] }],
   ['the stride is missing', 'conv2d', [[1, 2, 5, 5], [3, 2, 3, 3], null], [[1, 3, 3, 3]], { padding: [0, 0], groups: 1 }],
+  ['y of a depthwise convolution has another shape', 'conv2d', [[1, 16, 5, 5], [16, 1, 3, 3], null], [[1, 16, 4, 3]], DEPTHWISE],
+  ['the bias of one is too long', 'conv2d', [[1, 16, 5, 5], [16, 1, 3, 3], [17]], [[1, 16, 3, 3]], DEPTHWISE],
+  ['its image is smaller than the kernel', 'conv2d', [[1, 16, 2, 5], [16, 1, 3, 3], null], [[1, 16, 1, 3]], DEPTHWISE],
+  ['its padding is missing', 'conv2d', [[1, 16, 5, 5], [16, 1, 3, 3], null], [[1, 16, 3, 3]], { stride: [1, 1], groups: 16 }],
+  [
+    'its gy has another shape',
+    'conv2dBackwardData',
+    [
+      [1, 16, 4, 3],
+      [16, 1, 3, 3]
+    ],
+    [[1, 16, 5, 5]],
+    DEPTHWISE
+  ],
+  [
+    'its gb is too long',
+    'conv2dBackwardWeights',
+    [
+      [1, 16, 5, 5],
+      [1, 16, 3, 3]
+    ],
+    [[16, 1, 3, 3], [17]],
+    DEPTHWISE
+  ],
   ['groups do not divide', 'conv2d', [[1, 4, 5, 5], [3, 2, 3, 3], null], [[1, 3, 3, 3]], { ...CONVOLUTION, groups: 2 }],
   [
     'gy has another shape',

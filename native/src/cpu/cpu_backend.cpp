@@ -39,11 +39,11 @@ class CpuBackend final : public ImmediateBackend {
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.precision);
     return guarded(request.kind, [&] {
+      LoweringAnswer answer;
+      if (kernels_.lower(request, answer)) return answer;
       if (is_layer(request.kind)) return lower_layer(request, kernels_.block, engine_);
       if (request.kind == "matmul") return lower_matmul(request, engine_);
       if (request.kind == "reorder") return lower_reorder(request, engine_);
-      LoweringAnswer answer;
-      if (kernels_.lower(request, answer)) return answer;
       throw Error("UNSUPPORTED_OPERATOR", "operator: received " + request.kind + "; the cpu backend has no such operator");
     });
   }
@@ -54,6 +54,7 @@ class CpuBackend final : public ImmediateBackend {
 
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override {
     return guarded(spec.name, [&]() -> std::unique_ptr<Kernel> {
+      if (auto kernel = kernels_.make(spec)) return kernel;
       if (is_layer(spec.kind)) return make_layer(spec, engine_);
       if (spec.kind == "matmul") return make_matmul(spec, engine_);
       if (spec.kind == "reorder") {
@@ -61,7 +62,6 @@ class CpuBackend final : public ImmediateBackend {
           throw Error("INVALID_PROGRAM", "reorder " + spec.name + ": it takes one tensor and gives one");
         return make_reorder(spec.inputs[0], spec.outputs[0], spec.scratch, spec.scratch_bytes, engine_);
       }
-      if (auto kernel = kernels_.make(spec)) return kernel;
       throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cpu backend has no such operator");
     });
   }

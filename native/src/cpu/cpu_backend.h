@@ -4,8 +4,8 @@
 
 namespace arbalest {
 
-// The fast CPU backend: oneDNN for convolutions, linear layers and reorders, our own kernels for everything else. The process has one, made
-// at the first call. Throws BACKEND_UNAVAILABLE.
+// The fast CPU backend: our own kernels, and oneDNN for reorders, matrix products, linear layers and the convolutions that our kernels
+// leave. The process has one, made at the first call. Throws BACKEND_UNAVAILABLE.
 Backend* cpu_backend();
 
 }  // namespace arbalest

@@ -26,6 +26,7 @@ export interface BindOptions {
   readonly inPlace?: readonly [string, string]
   readonly seed?: number
   readonly dataset?: Handle
+  readonly threads?: number
 }
 
 export interface Outcome {
@@ -47,6 +48,7 @@ export class BoundOperator {
     this.#case = use
     const offered = (port: Port | null): { shape: readonly number[]; type: ElementType; layout: string | null } | null =>
       port && { shape: port.shape, type: typeOf(port, precision), layout: layoutOf(port, options.layout ?? null) }
+    const { threads = 1 } = options
     this.answer = engine.lower(backend, {
       kind: use.kind,
       attributes: use.attributes,
@@ -55,7 +57,8 @@ export class BoundOperator {
       outputs: Object.values(use.outputs).map(
         (port) => port && { ...offered(port)!, ...(present(use.inputs).length > 0 && { layout: null }) }
       ),
-      precision
+      precision,
+      threads
     })
     this.#values = new Builder()
     const inputs = this.#place(use.inputs, this.answer.inputs)
@@ -74,7 +77,7 @@ export class BoundOperator {
       arenas: { weights: 0, gradients: 0, statistics: 0, activations: this.#values.end, staged: 0 },
       named: Object.fromEntries(this.#values.placed.map((value) => [value.name, value.id]))
     }
-    this.#replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: options.seed ?? 1 })
+    this.#replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: options.seed ?? 1 })
     const handle = engine.createProgram(program)
     this.#handles = [this.#replica, handle]
     this.#slot = engine.bind(this.#replica, handle, ...(options.dataset === undefined ? [] : [options.dataset]))

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/vector_passes.h"
@@ -5,35 +7,52 @@
 namespace arbalest::kernels {
 namespace {
 
-bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
+// The operator that runs the request; null if this library leaves it to another one.
+const Operator* taken(const LoweringRequest& request) {
   const Operator* op = OperatorTable<Operator>::find(request.kind);
+  return op && takes(*op, request) ? op : nullptr;
+}
+
+bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
+  const Operator* op = taken(request);
   if (!op) return false;
   answer = lower(*op, request);
   return true;
 }
 
-// A program may have been made without `lower`: its shapes, types and layouts must be those of the answer.
-void check_lowered(const Operator& op, const OperatorSpec& spec) {
+LoweringRequest request_of(const OperatorSpec& spec) {
   LoweringRequest request{spec.kind, spec.attributes, {}, {}, spec.precision};
   for (const Tensor& tensor : spec.inputs) request.inputs.push_back(tensor.spec);
   for (const Tensor& tensor : spec.outputs) request.outputs.push_back(tensor.spec);
-  const LoweringAnswer answer = lower(op, request);
-  const auto compare = [&](const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& answers) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const TensorSpec& given = tensors[i].spec;
-      if (given.shape.empty() || (given.type == answers[i].type && given.layout == answers[i].layout)) continue;
-      throw Error("INVALID_PROGRAM", "operator " + spec.name + ": a tensor of shape " + shown(given.shape) + " in layout " + given.layout +
-                                         "; give it the type and the layout that `lower` answers, " + answers[i].layout);
-    }
-  };
-  compare(spec.inputs, answer.inputs);
-  compare(spec.outputs, answer.outputs);
+  return request;
 }
 
+// The first tensor that has not the type and layout that `lower` answers, with these; null if all have them.
+std::optional<std::pair<TensorSpec, TensorSpec>> mismatch(const LoweringRequest& request, const LoweringAnswer& answer) {
+  const auto within = [](const std::vector<TensorSpec>& given,
+                         const std::vector<TensorSpec>& answers) -> std::optional<std::pair<TensorSpec, TensorSpec>> {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!given[i].shape.empty() && (given[i].type != answers[i].type || given[i].layout != answers[i].layout))
+        return std::pair{given[i], answers[i]};
+    }
+    return std::nullopt;
+  };
+  const auto found = within(request.inputs, answer.inputs);
+  return found ? found : within(request.outputs, answer.outputs);
+}
+
+// A program may have been made without `lower`: its shapes, types and layouts must be those of the answer. Of what another library runs too
+// they say whose the operator is.
 std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
-  const Operator* op = OperatorTable<Operator>::find(spec.kind);
+  const LoweringRequest request = request_of(spec);
+  const Operator* op = taken(request);
   if (!op) return nullptr;
-  check_lowered(*op, spec);
+  if (const auto found = mismatch(request, lower(*op, request))) {
+    if (op->takes) return nullptr;
+    const auto& [given, answered] = *found;
+    throw Error("INVALID_PROGRAM", "operator " + spec.name + ": a tensor of shape " + shown(given.shape) + " in layout " + given.layout +
+                                       "; give it the type and the layout that `lower` answers, " + answered.layout);
+  }
   return op->make(spec);
 }
 

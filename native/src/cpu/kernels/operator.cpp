@@ -62,6 +62,10 @@ Operator spelt_out(const Operator& op, const LoweringRequest& request) {
 
 }  // namespace
 
+bool takes(const Operator& op, const LoweringRequest& request) {
+  return !op.takes || op.takes(request, layout_of(op, request, storage_of(request)));
+}
+
 LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   const Operator op = spelt_out(given, request);
   const Shapes shapes(op, request);

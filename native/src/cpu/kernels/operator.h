@@ -43,6 +43,8 @@ struct Operator {
   std::vector<std::pair<int, int>> in_place = {};  // (output, input): the output may overwrite the input
   // Bytes for a run by one thread, of tensors as they are answered.
   size_t (*scratch)(const Shapes& shapes, const LoweringAnswer& answer) = nullptr;
+  // Whether this library runs it with these shapes in this layout of the activations; absent: always. What it leaves is oneDNN's.
+  bool (*takes)(const LoweringRequest& request, const std::string& layout) = nullptr;
 };
 
 // The shapes of one use of an operator.
@@ -63,6 +65,9 @@ class Shapes : public ShapeChecks<Shapes> {
   const Operator& op_;
   const LoweringRequest& request_;
 };
+
+// Whether the operator takes the request. Bad shapes it leaves, or refuses in `lower`.
+bool takes(const Operator& op, const LoweringRequest& request);
 
 // All activations get the layout of the first input that has one of ours, so that the operator needs no reorders.
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
