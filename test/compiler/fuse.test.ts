@@ -17,7 +17,7 @@ function shown(graph: Graph): string[] {
     .filter(({ kind }) => !['load', 'globalAvgPool', 'softmaxCrossEntropy'].includes(kind))
     .map(
       ({ kind, attributes, inputs, outputs }) =>
-        `${kind}${attributes.relu ? '+relu' : ''}${kind !== 'clamp' && attributes.most !== undefined ? `<=${attributes.most}` : ''} ${inputs.map(name).join(',')} > ${name(outputs[0]!)}`
+        `${kind}${attributes.relu ? '+relu' : ''}${kind !== 'clamp' && attributes.most !== undefined ? `<=${String(attributes.most)}` : ''} ${inputs.map(name).join(',')} > ${name(outputs[0]!)}`
     )
 }
 
