@@ -8,8 +8,10 @@ import { ArbalestError, messageOf } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { FinishedEvent, PopulationEvent } from '../observe/events.js'
 import { openSinks } from '../observe/open-sinks.js'
+import { openSpans } from '../observe/open-spans.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventSinks } from '../observe/sinks.js'
+import type { RunSpans } from '../observe/run-spans.js'
 import { Trace } from '../observe/trace.js'
 import type { Settings } from '../options/settings.js'
 import { showLive } from '../runtime/live-processes.js'
@@ -39,6 +41,15 @@ import { addressees, addresseesOnLeader, checkedCall, fromLearner } from './run-
 import { RunLoop } from './run-loop.js'
 import { StoppedEarly, stoppedEvent } from './stopped-early.js'
 
+/** What is recorded of the actors besides the events of the run. */
+interface Records {
+  readonly trace?: Trace | undefined
+  readonly spans?: RunSpans | undefined
+}
+
+/** Milliseconds that the synchroniser may take to tell its rounds: a run does not end later for its spans. */
+const SPANS_DEADLINE = 2000
+
 /** Over several hosts deaths of learners are not recorded: a host cannot tell the others' rounds that it has not ended. */
 const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) => succession, joined: () => {}, isAwaiting: () => false }
 
@@ -55,7 +66,7 @@ export async function run(given: Settings, modules: RunModules, control: JobCont
 /** A run on a host that is not the first one: it writes nothing. */
 async function follow(settings: Settings, modules: RunModules, control: JobControl, hosts: FollowedHosts): Promise<JobOutcome> {
   try {
-    return await runOnce({ ...settings, checkpoint: undefined }, modules, control, undefined, () => {}, hosts)
+    return await runOnce({ ...settings, checkpoint: undefined }, modules, control, {}, () => {}, hosts)
   } catch (error) {
     if (error instanceof StoppedEarly) return { finished: stoppedEvent(settings), model: undefined }
     throw error
@@ -71,11 +82,13 @@ async function recorded(given: Settings, modules: RunModules, control: JobContro
   try {
     sinks.write(runEvent(settings))
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
+    const spans = dryRun ? undefined : await openSpans()
+    if (spans) sinks.add(spans)
     let attempts = 0
     const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, logged, keep) => {
       if (attempts++ > 0)
         hosts?.leader.order({ order: 'again', learningRateScale: attempt.learningRateScale, interventions: attempt.interventions })
-      return runOnce(attempt, modules, logged, trace, keep, hosts)
+      return runOnce(attempt, modules, logged, { trace, spans }, keep, hosts)
     })
     sinks.write(outcome.finished)
     return outcome
@@ -109,7 +122,7 @@ async function runOnce(
   settings: Settings,
   modules: RunModules,
   given: JobControl,
-  trace: Trace | undefined,
+  { trace, spans }: Records,
   keep: (all: readonly Intervention[]) => void,
   hosts: Hosts | undefined
 ): Promise<JobOutcome> {
@@ -169,7 +182,7 @@ async function runOnce(
     })
     const statistics = statisticsReader(prepared, actors, scope)
     const best = await bestBefore(prepared)
-    const checkpoints = await begin(prepared, actors, scope, control, { trace, shared: modules.shared }, statistics)
+    const checkpoints = await begin(prepared, actors, scope, control, { trace, spans, shared: modules.shared }, statistics)
     if (prepared.resumption) interventions.resumeAt(prepared.resumption.state, prepared.settings.learners)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     const need = measuredNeed(engine, prepared.settings, prepared.need, before)
@@ -214,6 +227,7 @@ async function runOnce(
       () => directory.shut(),
       () => interventions.close(),
       () => trace?.unwatch(),
+      () => spans?.unwatch(),
       () => actors?.supervisor.askWith({ deadline: Infinity }).close(),
       () => scope.close(),
       () => engine.trim()
@@ -279,7 +293,7 @@ async function begin(
   actors: RunActors,
   scope: JobScope,
   control: JobControl,
-  { trace, shared }: { readonly trace: Trace | undefined; readonly shared: SharedDevice | undefined },
+  { trace, spans, shared }: Records & { readonly shared: SharedDevice | undefined },
   statistics: () => FloatTensors
 ): Promise<Checkpointing | undefined> {
   const { settings, schedule, levels, exchange, resumption, refused } = prepared
@@ -294,6 +308,7 @@ async function begin(
     averagingSpans: () => scope.engine.averagingSpans(group),
     ...(shared && { turns: () => scope.engine.leaseSpans(shared.lease, shared.job) })
   })
+  await spans?.watch((after) => synchroniser.askWith({ deadline: SPANS_DEADLINE }).sampledRounds(after))
   control.emit(startedEvent(prepared))
   if (levels) control.emit(levels)
   if (exchange) control.emit(exchange.event)

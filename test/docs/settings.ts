@@ -69,8 +69,11 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   'docs/runs.md': {
     smaller: [
       [/epochs: 30/, 'steps: 20'],
-      [/steps: 300 }/, 'steps: 100 }, evaluateEvery: 100']
-    ]
+      [/steps: 300 }/, 'steps: 100 }, evaluateEvery: 100'],
+      [/until: { epochs: 1 } }\).finished/, 'until: { steps: 20 } }).finished']
+    ],
+    // Of the program, and of the command line.
+    prints: /(?:name: 'arbalest\.run'.*){2}/s
   },
   'docs/text.md': {
     first: `mkdir -p ~/data/tinyshakespeare && yes 'ROMEO: It is the east.' | head -n 400 >~/data/tinyshakespeare/input.txt`,
