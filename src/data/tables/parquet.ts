@@ -1,26 +1,21 @@
-import type { Piscina } from 'piscina'
+import { resolve } from 'node:path'
 import { ArbalestError, messageOf } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile } from '../read-text.js'
-import type { ParquetAnswer, ParquetRequest } from './parquet-thread.js'
+import { MEGABYTES, ParquetDecoder, type NoAnswer } from './parquet-decoder.js'
+import type { ParquetAnswer, ParquetRequest } from './parquet-process.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
 /** Cells of a row group, which is held as a whole while it is read. */
 const MOST_CELLS = 2 ** 24
 
-/** Memory in which a column of a row group is decoded. */
-const MEGABYTES = 1024
-
 /** A column that takes longer to decode is forged: its runs claim more values than it has. */
 const MILLISECONDS = 10_000
 const ROWS_A_MILLISECOND = 200
 
-/** How long the thread waits for another file. */
-const IDLE_MILLISECONDS = 2000
-
 /**
  * Reads a Parquet file with its row groups as blocks, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects. It is decoded in a
- * thread with memory and time of its own, because a few damaged bytes can ask for any amount of both. Throws DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for row groups of more
+ * process with memory and time of its own, because a few damaged bytes can ask for any amount of both. Throws DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for row groups of more
  * than 16 million cells.
  */
 export async function readParquet(file: string, sink: TableSink, _: ReadTableOptions): Promise<void> {
@@ -55,6 +50,8 @@ function tooLarge(file: string, what: string): ArbalestError {
   return new ArbalestError('OUT_OF_MEMORY', `${file}: ${what}; write the file with smaller row groups`, { data: { file } })
 }
 
+const decoder = new ParquetDecoder()
+
 /** Throws DATA_CORRUPT for what is no Parquet or takes too long, OUT_OF_MEMORY. */
 async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
   const { file } = request
@@ -62,32 +59,13 @@ async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
   const fault = (found: string, cause?: unknown) => corruptFile(file, { expected: 'a Parquet file', found, cause })
   let answer: ParquetAnswer
   try {
-    // The end of a task that was broken off ends its thread; the pool starts another one.
-    answer = await (await decoder()).run(request, { signal: AbortSignal.timeout(milliseconds) })
+    // The decoder keeps the folder in which it was started.
+    answer = await decoder.ask({ ...request, file: resolve(file) }, milliseconds)
   } catch (cause) {
-    const { code, name } = cause as { readonly code?: string; readonly name?: string }
-    if (code === 'ERR_WORKER_OUT_OF_MEMORY') throw tooLarge(file, `a column takes more than ${MEGABYTES} MB to decode`)
-    throw fault(name === 'AbortError' ? `a column that takes more than ${milliseconds / 1000} s to decode` : messageOf(cause), cause)
+    const { reason } = cause as NoAnswer
+    if (reason === 'memory') throw tooLarge(file, `a column takes more than ${MEGABYTES} MB to decode`)
+    throw fault(reason === 'time' ? `a column that takes more than ${milliseconds / 1000} s to decode` : messageOf(cause), cause)
   }
   if ('fault' in answer) throw fault(answer.fault)
   return answer
-}
-
-let pool: Promise<Piscina<ParquetRequest, ParquetAnswer>> | undefined
-
-/** The thread of this process that decodes Parquet: it starts with the first file, and does not keep the process from ending. */
-function decoder(): Promise<Piscina<ParquetRequest, ParquetAnswer>> {
-  return (pool ??= import('piscina').then(({ Piscina: Pool }) => {
-    const started = new Pool<ParquetRequest, ParquetAnswer>({
-      filename: new URL('./parquet-thread.js', import.meta.url).href,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: IDLE_MILLISECONDS,
-      recordTiming: false,
-      resourceLimits: { maxOldGenerationSizeMb: MEGABYTES }
-    })
-    // A thread died between two tasks; the pool starts another one.
-    started.on('error', () => {})
-    return started
-  }))
 }

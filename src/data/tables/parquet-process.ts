@@ -1,9 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises'
+import { Worker } from 'node:worker_threads'
 import { parquetMetadataAsync, parquetRead, parquetSchema, type AsyncBuffer, type Compressors, type RowGroup } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { messageOf } from '../../errors.js'
 
-/** What the reader of a Parquet file asks its thread for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
+/** What the reader of a Parquet file asks its process for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
 export type ParquetRequest =
   { readonly file: string } | { readonly file: string; readonly column: string; readonly begin: number; readonly end: number }
 
@@ -20,8 +21,12 @@ const LARGEST_PAGE = 2 ** 28
 /** Bytes at the end of a file that have the metadata. */
 const LARGEST_METADATA = 2 ** 26
 
-/** Answers a request: in a thread of a pool, for which an exception of any kind is a message. */
-export default async function read(request: ParquetRequest): Promise<ParquetAnswer> {
+// The program of that process: it answers one request after the other, and ends with the process that asks.
+new Worker(new URL('./end-with-parent.js', import.meta.url), { workerData: process.ppid }).unref()
+process.on('message', (request: ParquetRequest) => void read(request).then((answer) => process.send!(answer)))
+
+/** Answers a request: an exception of any kind is a message. */
+async function read(request: ParquetRequest): Promise<ParquetAnswer> {
   try {
     await using handle = await open(request.file)
     const { size } = await handle.stat()
