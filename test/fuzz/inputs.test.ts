@@ -18,6 +18,7 @@ const COUNT: Readonly<Record<string, number>> = {
   text: 500,
   csv: 1000,
   parquet: 500,
+  texts: 500,
   tokenizers: 1500,
   images: 500,
   onnx: 250

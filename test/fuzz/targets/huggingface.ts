@@ -3,6 +3,7 @@ import { Tokenizer } from '../../../src/formats/tokenizer/tokenizer.js'
 import { SMALL_MERGES, SMALL_VOCABULARY, smallTokenizer } from '../../formats/support/small-tokenizer.js'
 import type { Choice } from '../support/choice.js'
 import { damaged } from '../support/damage.js'
+import { jsonOf } from '../support/json.js'
 import { harmed, junk } from '../support/junk.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
@@ -32,14 +33,14 @@ export function tokenizersTarget(): Target {
   return async (choice) => {
     const config = choice.happens(0.3)
       ? {
-          config: textOf(
+          config: jsonOf(
             choice.happens(0.5) ? harmed({ add_bos_token: true, clean_up_tokenization_spaces: true }, choice) : junk(choice, 2)
           )
         }
       : {}
     const json = choice.happens(0.2)
       ? damaged(whole, choice).toString()
-      : textOf(choice.happens(0.1) ? junk(choice, 3) : harmedTokenizer(choice))
+      : jsonOf(choice.happens(0.1) ? junk(choice, 3) : harmedTokenizer(choice))
     await refusingBy(['DATA_CORRUPT'], () => {
       const tokenizer = Tokenizer.of({ json, ...config }, 'fuzz')
       const tokens = tokenizer.encode(choice.among(TEXTS))
@@ -95,13 +96,5 @@ export function shardedIndexesTarget(): Target {
 
 /** With a name that is special where objects are assigned to. */
 function written(value: unknown): string {
-  return textOf(value).replaceAll('"proto"', '"__proto__"')
-}
-
-function textOf(value: unknown): string {
-  try {
-    return JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? Number(inner) : inner)) ?? 'null'
-  } catch {
-    return '{"a":'.repeat(500) // it held itself
-  }
+  return jsonOf(value).replaceAll('"proto"', '"__proto__"')
 }

@@ -10,6 +10,7 @@ import { programTarget } from './program.js'
 import { safetensorsTarget } from './safetensors.js'
 import { settingsTarget } from './settings.js'
 import { csvTarget, parquetTarget } from './tables.js'
+import { textsTarget } from './texts.js'
 
 /** The fuzz targets by name. */
 export const targets: Readonly<Record<string, MakeTarget>> = {
@@ -24,6 +25,7 @@ export const targets: Readonly<Record<string, MakeTarget>> = {
   text: textTarget,
   csv: csvTarget,
   parquet: parquetTarget,
+  texts: textsTarget,
   tokenizers: tokenizersTarget,
   shardedIndexes: shardedIndexesTarget,
   images: imagesTarget,
