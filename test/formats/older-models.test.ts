@@ -18,9 +18,9 @@ describe('a classifier of texts that was saved before texts had an end', () => {
   it('is loaded, and predicts what it predicted then', async () => {
     const model = await loadModel(FILE)
     const texts = PREDICTED.map(({ text }) => text)
-    const logits = await model.predict(texts)
+    const logits = model.predict(texts)
     for (const [i, expected] of PREDICTED.flatMap((each) => each.logits).entries()) expect(logits[i]).to.be.closeTo(expected, 1e-4)
-    const likeliest = (await model.classify(texts)).map(([first]) => first!.name)
+    const likeliest = model.classify(texts).map(([first]) => first!.name)
     expect(likeliest).to.deep.equal(['yes', 'no', 'no', 'no'])
   })
 })

@@ -23,7 +23,7 @@ const LARGEST_METADATA = 2 ** 26
 
 // The program of that process: it answers one request after the other, and ends with the process that asks.
 new Worker(new URL('./end-with-parent.js', import.meta.url), { workerData: process.ppid }).unref()
-process.on('message', (request: ParquetRequest) => void read(request).then((answer) => process.send!(answer)))
+process.on('message', (request: ParquetRequest) => void read(request).then((made) => process.send!(made)))
 
 /** Answers a request: an exception of any kind is a message. */
 async function read(request: ParquetRequest): Promise<ParquetAnswer> {

@@ -36,7 +36,9 @@ const LENGTHS = [1, 2, 7, 64, 300] as const
  */
 export function textsTarget(folder: string): Target {
   return async (choice) => {
-    const tokenizer = choice.happens(0.5) ? smallTokenizer(choice.happens(0.1) ? { model: junk(choice) } : {}) : undefined
+    const tokenizer = choice.happens(0.5)
+      ? smallTokenizer(choice.happens(0.1) ? { model: JSON.parse(jsonOf(junk(choice))) as unknown } : {})
+      : undefined
     const length: unknown = choice.happens(0.95) ? choice.among(LENGTHS) : junk(choice)
     const common = { length, ...(tokenizer !== undefined && { tokenizer: { json: tokenizer } }) }
     const options = choice.happens(0.7) ? table(folder, choice) : classFolders(folder, choice)
@@ -66,7 +68,7 @@ function table(folder: string, choice: Choice): object {
     ? ['csv', ['words,opinion', ...rows.map(({ words, opinion }) => `"${words.replaceAll('"', '""')}",${opinion}`)].join('\n')]
     : ['jsonl', rows.map((row) => JSON.stringify(row)).join('\n')]
   const file = join(folder, `texts.${extension}`)
-  const bytes = Buffer.from(content!)
+  const bytes = Buffer.from(content)
   writeFileSync(file, choice.happens(0.7) ? bytes : damaged(bytes, choice))
   const column = (name: string) => (choice.happens(0.97) ? name : junk(choice))
   return { file, text: column('words'), target: column('opinion') }
