@@ -1,8 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import { Worker } from 'node:worker_threads'
 import { parquetMetadataAsync, parquetRead, parquetSchema, type AsyncBuffer, type Compressors, type RowGroup } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { messageOf } from '../../errors.js'
+import { endWithParent } from '../../runtime/end-with-parent.js'
 
 /** What the reader of a Parquet file asks its process for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
 export type ParquetRequest =
@@ -22,7 +22,7 @@ const LARGEST_PAGE = 2 ** 28
 const LARGEST_METADATA = 2 ** 26
 
 // The program of that process: it answers one request after the other, and ends with the process that asks.
-new Worker(new URL('./end-with-parent.js', import.meta.url), { workerData: process.ppid }).unref()
+endWithParent()
 process.on('message', (request: ParquetRequest) => void read(request).then((made) => process.send!(made)))
 
 /** Answers a request: an exception of any kind is a message. */
