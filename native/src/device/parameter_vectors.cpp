@@ -27,6 +27,19 @@ Memory::~Memory() {
   if (data_) device_->release(data_, bytes_);
 }
 
+void copy_across(const Memory& from, const Memory& to, size_t begin, size_t end) {
+  DeviceMemory &here = *from.device(), &there = *to.device();
+  if (here.reaches(there)) return here.copy(to.data() + begin, from.data() + begin, end - begin);
+  if (there.reaches(here)) return there.copy(to.data() + begin, from.data() + begin, end - begin);
+  constexpr size_t kPiece = size_t{4} << 20;
+  std::vector<std::byte> between;
+  for (size_t at = begin; at < end; at += kPiece) {
+    between.resize(std::min(kPiece, end - at));
+    here.read(between.data(), from.data() + at, between.size());
+    there.write(to.data() + at, between.data(), between.size());
+  }
+}
+
 namespace {
 
 // One parameter as it lies in a vector, and as it lies in canonical order.

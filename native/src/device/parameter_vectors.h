@@ -29,6 +29,9 @@ class Memory {
   size_t bytes_ = 0;
 };
 
+// Bytes [begin, end), between any two devices; queued on one that reaches into the other, or done when the call returns.
+void copy_across(const Memory& from, const Memory& to, size_t begin, size_t end);
+
 // Throws INVALID_PROGRAM if a parameter has fewer bytes than its layout takes, or a layout that the backend does not know.
 void check_sizes(Operators& operators, const ParameterLayout& layout);
 

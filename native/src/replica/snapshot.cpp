@@ -10,7 +10,7 @@ Snapshot::Snapshot(Backend& backend, ParameterLayout layout) : backend_(backend)
 
 void Snapshot::keep(const std::string& name, const Memory& vector) {
   Memory copy(backend_, layout_.bytes);
-  backend_.copy(copy.data(), vector.data(), layout_.bytes);
+  copy_across(vector, copy, 0, layout_.bytes);
   backend_.synchronise();
   vectors_.insert_or_assign(name, std::move(copy));
 }
@@ -36,23 +36,8 @@ void Snapshot::give(const std::string& name, const Memory& to) const {
 
 void Snapshot::give(const std::string& name, const Memory& to, std::span<const Bucket> ranges) const {
   const Memory& from = vector(name);
-  DeviceMemory& there = *to.device();
-  constexpr size_t kPiece = size_t{4} << 20;
   const size_t size = size_of(layout_.type());
-  std::vector<std::byte> between;
-  for (const auto& [begin, end] : ranges) {
-    if (backend_.reaches(there)) {
-      backend_.copy(to.data() + begin * size, from.data() + begin * size, (end - begin) * size);
-      continue;
-    }
-    // Devices do not reach into each other.
-    for (size_t at = begin * size; at < end * size; at += kPiece) {
-      const size_t bytes = std::min(kPiece, end * size - at);
-      between.resize(bytes);
-      backend_.read(between.data(), from.data() + at, bytes);
-      there.write(to.data() + at, between.data(), bytes);
-    }
-  }
+  for (const auto& [begin, end] : ranges) copy_across(from, to, begin * size, end * size);
   backend_.synchronise();
 }
 

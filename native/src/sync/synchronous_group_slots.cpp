@@ -27,8 +27,7 @@ void SynchronousGroup::give_slots(RoundMember& member, bool resumed) {
   // In a run that is resumed the learners have other numbers, in the same order. They were restored on the first device.
   Backend& backend = averaging_.backend(member.device);
   member.first = resumable_.front().first;
-  for (size_t i = 0; i < member.slots.size(); ++i)
-    backend.copy(member.slots[i]->data(), resumable_.front().slots[i]->data(), spec_.layout.bytes);
+  for (size_t i = 0; i < member.slots.size(); ++i) copy_across(*resumable_.front().slots[i], *member.slots[i], 0, spec_.layout.bytes);
   backend.synchronise();
   resumable_.pop_front();
 }
