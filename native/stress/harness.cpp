@@ -67,6 +67,11 @@ void expect(bool holds, const std::string& what) {
 
 }  // namespace arbalest::stress
 
+// ThreadSanitizer calls it for each race that it reports: the trial is not otherwise known.
+extern "C" void __tsan_on_report(void*) {
+  std::fprintf(stderr, "in a trial; again: --seed %llu\n", static_cast<unsigned long long>(arbalest::stress::present_seed.load()));
+}
+
 int main(int count, char** words) {
   using namespace arbalest;
   uint64_t seconds = 10;

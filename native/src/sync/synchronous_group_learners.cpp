@@ -87,8 +87,10 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
   const bool adopts = restarts_optimiser || (begins && rule().adopts);
   const bool pulls = adopts && pulls_buckets();
+  // The same before and after the wait: a restart that is planned meanwhile is not one of this round, which is open.
+  const int64_t oldest = oldest_model(number);
   if ((adopts && !pulls) || (rule().lockstep && begins)) {
-    const Outcome outcome = await_round(lock, learner, oldest_model(number), deadline, cancelled);
+    const Outcome outcome = await_round(lock, learner, oldest, deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
   }
   // While the lock was released, `round` may have become a dangling reference: look it up again.
@@ -105,7 +107,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   ticket.adopts = adopts;
   ticket.pulls = pulls;
   ticket.restarts_optimiser = restarts_optimiser;
-  ticket.model = oldest_model(self.round);
+  ticket.model = oldest;
   if (rule().latest) ticket.model = std::max(ticket.model, round_);
   if (restarts_optimiser) self.first = self.round;
   self.fresh = false;
