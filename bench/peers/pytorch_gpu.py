@@ -14,7 +14,6 @@ Says {"ready": ...} when warm; then answers each line `run SECONDS`; ends with i
 
 import argparse
 import copy
-import json
 import os
 import sys
 import time
@@ -26,6 +25,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from models import build
+from windows import serve
 
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
 # Of pixels from 0 to 255.
@@ -290,16 +290,8 @@ def main():
             if elapsed >= seconds:
                 return {"work": done * images, "seconds": elapsed}
 
-    def say(answer):
-        print(json.dumps(answer), flush=True)
-
     run(1.0)
-    say({"ready": True, "version": torch.__version__, "mode": options.mode})
-    for line in sys.stdin:
-        command, seconds = line.split()
-        if command != "run":
-            raise ValueError(f"command: received {command}; use run SECONDS")
-        say(run(float(seconds)))
+    serve(run, version=torch.__version__, mode=options.mode)
 
 
 def out_of_memory(error):

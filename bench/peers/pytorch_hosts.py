@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--target", type=float, required=True)
     parser.add_argument("--evaluate", type=int, required=True, help="steps between two evaluations")
     parser.add_argument("--steps", type=int, required=True, help="the most")
-    parser.add_argument("--tests", type=int, help="only so many of the test samples")
+    parser.add_argument("--tests", type=int, help="evaluates this many of the test samples; all if omitted")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 

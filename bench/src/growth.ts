@@ -36,7 +36,7 @@ function allowedCores(): readonly number[] {
   })
 }
 
-/** The numbers of cores that are named; if none is, one, two, four and so on, as far as there are so many. Throws INVALID_OPTION. */
+/** The numbers of cores that are named. If none is named: 1, 2, 4 and so on, and last all that are allowed. Throws INVALID_OPTION. */
 export function chosenCores(named: readonly number[], allowed: number): readonly number[] {
   const missing = named.find((count) => count > allowed)
   if (missing !== undefined)

@@ -15,7 +15,7 @@ type Contestant = TtaOnHosts['rule'] | PeerName
 /** Its gradients differ from those of plain DDP in the last bits alone: it has the rate and the steps of that. */
 const AS_DDP = 'ddp-gloo-fp16'
 
-/** A run to be made: all that its steps depend on. The rate of the links is not among it. */
+/** The settings on which the steps of a run depend. The rate of the links does not change the steps. */
 interface StepsRun {
   readonly model: TtaOnHosts['model']
   readonly hosts: number

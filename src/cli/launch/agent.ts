@@ -88,7 +88,7 @@ export class Agent {
     process.stderr.write(`${cause}: restart ${restart} of ${restarts} from the newest checkpoint, ${spread(launch)}\n`)
   }
 
-  /** Processes have told their own errors already. Hosts that start none, or no more, have nobody else to tell of them. */
+  /** A process has told its own error already. Hosts on which no process starts are named here. */
   async #failed({ status, codes, failed }: LauncherEnd, cause: string): Promise<ExitCode> {
     if (failed !== undefined) process.stdout.write(`${failed}\n`)
     if (codes.size === 0) {

@@ -24,8 +24,8 @@ struct Heads {
   int64_t scores() const { return rows() * length; }
 };
 
-// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). Together
-// again, a place behind the end of its sequence gets zero, whatever the products gave.
+// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). On the
+// way back to the first, a place behind the end of its sequence gets zero, whatever the products gave.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
