@@ -1,6 +1,6 @@
 import { explain } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, workloadOf, type Case } from './cases.js'
+import { chosenCases, unitsOf, workloadOf, type Case } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { trainingProgram } from './flops-per-image.js'
 import type { MemoryLimit } from './internals.js'
@@ -24,6 +24,10 @@ function activationBytes({ model, batch, precision }: Case, limit?: MemoryLimit)
   return trainingProgram(model, batch, precision, limit && { limit }).arenas.activations
 }
 
+function perSecond({ model }: Case): 'images/s' | 'tokens/s' {
+  return `${unitsOf(model).unit}/s`
+}
+
 /** A share of the activations' memory, and maybe a folder to which values may be moved. */
 interface Limit {
   readonly part: number
@@ -42,7 +46,7 @@ async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, op
       bench: 'memory',
       case: `${one.model} b${one.batch} ${Math.round(100 * part)}%${spill === undefined ? '' : ' spill'}`,
       peer: 'uncapped',
-      unit: clock === 'cpu' ? 'images/s of processor time' : 'images/s',
+      unit: clock === 'cpu' ? `${perSecond(one)} of processor time` : perSecond(one),
       ...compared,
       bytes,
       peerBytes,
@@ -82,7 +86,7 @@ async function besidePyTorch(
         bench: 'memory',
         case: name,
         peer: `pytorch-${frugality.name}`,
-        unit: 'images/s',
+        unit: perSecond(one),
         ...compared,
         bytes: residentBytes,
         peerBytes,
@@ -144,7 +148,7 @@ async function besideRule(
         bench: 'memory',
         case: name,
         peer: rule,
-        unit: 'images/s',
+        unit: perSecond(one),
         ...compared,
         bytes: told.bytes,
         peerBytes,
@@ -211,7 +215,7 @@ export const memory: Bench = {
             return []
           })
     const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
+    table.row(['case', 'units/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
     const results: MemoryResult[] = []
     const words = ['resnet20', 'b32', 'f32'].map((usual, kind) => filters.find((word) => kindOf(word) === kind) ?? usual)
     if (filters.length > words.length || filters.some((word) => !words.includes(word)))

@@ -1,5 +1,5 @@
 import { answerWindows, type Window } from './answer-windows.js'
-import { workloadOf, type CasePrecision } from './cases.js'
+import { unitsOf, workloadOf, type CasePrecision } from './cases.js'
 import { geepsRule } from './geeps.js'
 import { trainingProgram } from './flops-per-image.js'
 import {
@@ -33,6 +33,7 @@ const program = await compiled()
 const restoration = restorationOf(program, { speed, transfers, updateBytes: 0 })
 
 const workload = workloadOf(model)
+const { perSample } = unitsOf(model)
 const { train: samples } = randomDataset(workload)
 const replica = engine.createReplica({
   backend: 'cpu',
@@ -67,7 +68,7 @@ function run(seconds: number): Window {
     steps += engine.run(replica, slot, { steps: 1, milliseconds: 60_000, learningRate: 0, position }).steps
     position = (position + Number(batch)) % samples.count
   }
-  return { work: steps * Number(batch), seconds: (performance.now() - began) / 1000 }
+  return { work: steps * Number(batch) * perSample, seconds: (performance.now() - began) / 1000 }
 }
 
 run(0.1)

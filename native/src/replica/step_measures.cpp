@@ -28,6 +28,11 @@ struct Number {
   }
 };
 
+size_t bytes_of(const PlacedValue& measure) { return std::min<size_t>(8, size_of(measure.spec.type)); }
+
+// Bytes that are read at once.
+constexpr size_t kClose = 256;
+
 }  // namespace
 
 StepMeasures::StepMeasures(const Program& program, const ReplicaMemory& memory)
@@ -44,18 +49,38 @@ void StepMeasures::advance() {
 }
 
 void StepMeasures::keep() {
+  const std::optional<Pair> found = read_at_once();
+  kept_ = found ? *found : read_apart();
+}
+
+std::optional<StepMeasures::Pair> StepMeasures::read_at_once() const {
+  if (!loss_ || !correct_ || loss_->arena != correct_->arena) return std::nullopt;
+  const auto [first, last] = std::minmax(loss_, correct_, [](auto* a, auto* b) { return a->offset < b->offset; });
+  const size_t bytes = last->offset - first->offset + bytes_of(*last);
+  std::array<std::byte, kClose> read;
+  if (bytes > read.size()) return std::nullopt;
+  const Reading reading{read.data(), memory_.address(*first), bytes};
+  memory_.backend().read_together({&reading, 1});
+  const auto number_at = [&](const PlacedValue& placed) {
+    Number number;
+    std::memcpy(number.bytes.data(), read.data() + (placed.offset - first->offset), bytes_of(placed));
+    return number.of(placed);
+  };
+  return Pair{number_at(*loss_), number_at(*correct_)};
+}
+
+StepMeasures::Pair StepMeasures::read_apart() const {
   const std::array measured{loss_, correct_};
   std::array<Number, 2> numbers;
   std::array<Reading, 2> readings;
   size_t wanted = 0;
   for (size_t i = 0; i < measured.size(); ++i)
-    if (measured[i])
-      readings[wanted++] = {numbers[i].bytes.data(), memory_.address(*measured[i]), std::min<size_t>(8, size_of(measured[i]->spec.type))};
+    if (measured[i]) readings[wanted++] = {numbers[i].bytes.data(), memory_.address(*measured[i]), bytes_of(*measured[i])};
   memory_.backend().read_together({readings.data(), wanted});
   Pair found{};
   for (size_t i = 0; i < measured.size(); ++i)
     if (measured[i]) found[i] = numbers[i].of(*measured[i]);
-  kept_ = found;
+  return found;
 }
 
 }  // namespace arbalest

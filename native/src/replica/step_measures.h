@@ -30,6 +30,9 @@ class StepMeasures {
  private:
   using Pair = std::array<double, 2>;  // of loss and correct
 
+  // One copy in the place of two, where both lie so close that the bytes between them cost less than another copy.
+  std::optional<Pair> read_at_once() const;
+  Pair read_apart() const;
   Pair both() {
     read();
     return {earlier_[0] + (*kept_)[0], earlier_[1] + (*kept_)[1]};

@@ -46,10 +46,13 @@ template <class T> struct LearnerBatch {
   T* target;       // (N, target_elements) or null
 };
 
-// One block for each sample; one of its threads makes the plan. Learners are rows of a table, and the blocks of their batches follow one
-// another.
+// A block for each slice of a sample: small batches have few samples, and a GPU has many multiprocessors. One of its threads makes the
+// plan. Learners are rows of a table, and the blocks of their batches follow one another.
 template <class T, class From> struct LoadSamples {
   static constexpr int kPhases = 2;
+  // Elements of a thread, all of which are read before the first one is written: their reads are under way together.
+  static constexpr int kOfThread = 4;
+  static constexpr int kOfSlice = kOfThread * kThreads;
   struct Shared {
     int64_t index;
     int row, column;
@@ -66,9 +69,12 @@ template <class T, class From> struct LoadSamples {
   int target_elements;
   bool nhwc;
 
+  EVERYWHERE int slices() const { return (image.h * image.w * image.c + kOfSlice - 1) / kOfSlice; }
+
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
-    const LearnerBatch<T>& learner = table[block / image.n];
-    const int64_t n = block % image.n;
+    const int slice = static_cast<int>(block % slices());
+    const LearnerBatch<T>& learner = table[block / slices() / image.n];
+    const int64_t n = block / slices() % image.n;
     if (phase == 0) {
       if (thread != 0) return;
       const LoadPlan plan = plan_of(options, *learner.step, static_cast<int>(n));
@@ -77,10 +83,18 @@ template <class T, class From> struct LoadSamples {
     }
     const int pixels = image.h * image.w, elements = pixels * image.c;
     const From* sample = (samples ? samples : static_cast<const From*>(learner.step->batch)) + shared.index * elements;
-    for (int i = thread; i < elements; i += kThreads) {
+    float values[kOfThread] = {};
+    for (int own = 0; own < kOfThread; ++own) {
+      const int i = slice * kOfSlice + own * kThreads + thread;
+      if (i >= elements) break;
       const int c = nhwc ? i % image.c : i / pixels, s = nhwc ? i / image.c : i % pixels;
-      learner.x[n * elements + i] = T(value(sample, shared, c, s / image.w, s % image.w));
+      values[own] = value(sample, shared, c, s / image.w, s % image.w);
     }
+    for (int own = 0; own < kOfThread; ++own) {
+      const int i = slice * kOfSlice + own * kThreads + thread;
+      if (i < elements) learner.x[n * elements + i] = T(values[own]);
+    }
+    if (slice != 0) return;
     if (learner.label && thread == 0) learner.label[n] = (samples ? labels : learner.step->labels)[shared.index];
     if (learner.target)
       for (int i = thread; i < target_elements; i += kThreads)
@@ -182,7 +196,7 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
           data.classifies() ? 1 : static_cast<int>(elements_of(data.target)),
           spec.outputs[0].spec.layout == kNhwc,
       };
-      return queued([&stream, on_device, program] { blocks(stream, program.image.n, program); });
+      return queued([&stream, on_device, program] { blocks(stream, int64_t{program.image.n} * program.slices(), program); });
     };
     return data.sample_type == Type::u8 ? make(static_cast<const uint8_t*>(on_device->samples))
                                         : make(static_cast<const float*>(on_device->samples));
