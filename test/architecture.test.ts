@@ -37,7 +37,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'run' },
   { name: 'crossover' },
   { name: 'index.ts' },
-  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'dashboard', 'index.ts'] }
+  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'observe', 'dashboard', 'index.ts'] }
 ]
 
 /** The rooms of native/src, each with the rooms whose headers it includes. */

@@ -204,9 +204,9 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
 
 /** Each job on the page of all. */
 function watchedIn(watch: Promise<JobsWatch>): WatchWith {
-  return (settings) => async (job) => {
+  return (settings, name) => async (job) => {
     const opened = await watch
-    opened.add(job, titleOf(settings), runEvent(settings))
+    opened.add(job, { id: name, name: titleOf(settings) }, runEvent(settings))
     return opened
   }
 }

@@ -1,3 +1,4 @@
+import { distinctions } from '../observe/run-differences.js'
 import type { DashboardUpdate } from './page/wire.js'
 import { PageServer } from './page-server.js'
 import type { RunBoard } from './run-board.js'
@@ -20,6 +21,8 @@ export class Dashboard {
   #server!: PageServer
   #timer: NodeJS.Timeout | undefined
   #closed = false
+  /** The runs that have been told apart. */
+  #distinguished = ''
 
   private constructor(source: DashboardSource) {
     this.#source = source
@@ -52,6 +55,7 @@ export class Dashboard {
   }
 
   #first(): string {
+    this.#distinguish()
     // Changes that no page was there for.
     if (this.#viewers.count === 0) this.#changes()
     this.#timer ??= setTimeout(() => void this.#tick(), TICK).unref()
@@ -72,7 +76,18 @@ export class Dashboard {
     this.#timer = setTimeout(() => void this.#tick(), TICK).unref()
   }
 
+  /** Which options tell the runs apart changes with each run that comes. */
+  #distinguish(): void {
+    const { boards } = this.#source
+    const ids = boards.map(({ id }) => id).join()
+    if (ids === this.#distinguished) return
+    this.#distinguished = ids
+    const differs = distinctions(boards)
+    for (const [i, board] of boards.entries()) board.distinguish(differs[i]!)
+  }
+
   #changes(): DashboardUpdate {
+    this.#distinguish()
     return { runs: this.#source.boards.flatMap((board) => board.takeChanges() ?? []) }
   }
 }

@@ -23,9 +23,6 @@ export interface SharedDeviceFigures {
   readonly seconds: () => readonly number[]
 }
 
-/** A number for each run of a process. */
-let runs = 0
-
 /** Watches the jobs of this process: shows them on one page, and tells Prometheus. Ends with the last of them. */
 export class JobsWatch implements DashboardSource {
   readonly #options: JobsWatchOptions
@@ -67,9 +64,9 @@ export class JobsWatch implements DashboardSource {
     return this.#watches.map(({ board }) => board)
   }
 
-  /** Watches one more job, before its first event. */
-  add(job: WatchedJob, name: string, run: RunEvent): void {
-    const board = new RunBoard(`${process.pid}-${++runs}`, { name, began: Date.now() / 1000, isLive: true })
+  /** Watches one more job, before its first event. `id` is its run's name in logs. */
+  add(job: WatchedJob, { id, name }: { readonly id: string; readonly name: string }, run: RunEvent): void {
+    const board = new RunBoard(id, { name, began: Date.now() / 1000, isLive: true })
     const watch = new RunWatch(job, board, run)
     this.#watches.push(watch)
     this.#left.add(watch)

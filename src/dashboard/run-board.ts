@@ -26,6 +26,7 @@ export interface RunLook {
 
 /** Of a run that has told nothing yet. */
 const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
+  differs: '',
   state: 'preparing',
   model: '',
   data: '',
@@ -60,6 +61,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 /** All that a page shows of one run, in bounded memory: made from the run's events, and from looks at its actors while somebody watches. */
 export class RunBoard {
   readonly id: string
+  #options: Readonly<Record<string, unknown>> = {}
   readonly #facts: Mutable<RunFacts>
   readonly #curves = new Map<string, BoundedCurve>()
   #happenings: Happening[] = []
@@ -81,8 +83,18 @@ export class RunBoard {
     return this.#facts
   }
 
+  /** Those that the run has told at its beginning. */
+  get options(): Readonly<Record<string, unknown>> {
+    return this.#options
+  }
+
   get isOver(): boolean {
     return ['completed', 'stopped', 'failed', 'interrupted'].includes(this.#facts.state)
+  }
+
+  /** What tells this run from the others of the page. */
+  distinguish(differs: string): void {
+    if (differs !== this.#facts.differs) this.#set({ differs })
   }
 
   /** The last point of a place's lane. */
@@ -170,7 +182,8 @@ export class RunBoard {
   #change(event: RecordedEvent, at: number): void {
     switch (event.event) {
       case 'run': {
-        const { devices } = Object(event.options) as { devices?: { devices?: readonly unknown[] } }
+        this.#options = Object(event.options) as Readonly<Record<string, unknown>>
+        const { devices } = this.#options as { devices?: { devices?: readonly unknown[] } }
         this.#devices = devices?.devices?.length ?? 1
         return
       }

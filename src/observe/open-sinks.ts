@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { ArbalestError, messageOf } from '../errors.js'
 import { makeFolder } from '../formats/write-file.js'
@@ -15,10 +14,9 @@ export interface RecordSettings {
   readonly tensorboard?: string
 }
 
-/** Opens all files before the run begins. Throws WRITE_FAILED. */
-export async function openSinks({ log, logDir, tensorboard }: RecordSettings): Promise<EventSinks> {
-  const now = new Date()
-  const run = runId(now)
+/** Opens all files before the run with this name begins. Throws WRITE_FAILED. */
+export async function openSinks({ log, logDir, tensorboard }: RecordSettings, run: string): Promise<EventSinks> {
+  const began = Date.now() / 1000
   const sinks = new EventSinks()
   try {
     if (log !== undefined) sinks.add(new RunLog(log, run))
@@ -26,7 +24,7 @@ export async function openSinks({ log, logDir, tensorboard }: RecordSettings): P
     if (tensorboard !== undefined) {
       // Loaded on demand: the libraries of this format are the largest of all.
       const { TensorBoardFile } = await import('./tensorboard.js')
-      sinks.add(await inFolder('tensorboard', tensorboard, () => TensorBoardFile.open(tensorboard, run, now.getTime() / 1000)))
+      sinks.add(await inFolder('tensorboard', tensorboard, () => TensorBoardFile.open(tensorboard, run, began)))
     }
     return sinks
   } catch (error) {
@@ -48,10 +46,4 @@ async function inFolder<Sink>(option: string, folder: string, open: () => Sink |
     const message = `${option}: received ${JSON.stringify(folder)}; no file can be made there (${messageOf(cause)}); name a folder that may be written`
     throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: option, folder } })
   }
-}
-
-/** Sorts by time, and two runs of the same second differ: 20260131-235959-1f3a. */
-function runId(now: Date): string {
-  const digits = now.toISOString().replaceAll(/[-:]/g, '')
-  return `${digits.slice(0, 8)}-${digits.slice(9, 15)}-${randomBytes(2).toString('hex')}`
 }

@@ -54,11 +54,11 @@ const SPANS_DEADLINE = 2000
 const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) => succession, joined: () => {}, isAwaiting: () => false }
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
-export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
+export async function run(given: Settings, modules: RunModules, control: JobControl, name: string): Promise<JobOutcome> {
   const spec = modules.hosts ?? hostsSpecOf(given)
-  if (!spec) return recorded(given, modules, control)
+  if (!spec) return recorded(given, modules, control, name)
   return joinHosts(await loadEngine(modules.engine.href), spec, given, control, {
-    lead: (settings, led, hosts) => recorded(settings, modules, led, hosts),
+    lead: (settings, led, hosts) => recorded(settings, modules, led, name, hosts),
     follow: (settings, following, hosts) => follow(settings, modules, following, hosts)
   })
 }
@@ -74,11 +74,11 @@ async function follow(settings: Settings, modules: RunModules, control: JobContr
 }
 
 /** A run whose events are logged and that begins again if its loss is not finite. */
-async function recorded(given: Settings, modules: RunModules, control: JobControl, hosts?: LedHosts): Promise<JobOutcome> {
+async function recorded(given: Settings, modules: RunModules, control: JobControl, name: string, hosts?: LedHosts): Promise<JobOutcome> {
   const { dryRun } = given
   // A dry run writes no files but its trace.
   const settings = dryRun ? { ...given, checkpoint: undefined } : given
-  const sinks = dryRun ? new EventSinks() : await openSinks(given)
+  const sinks = dryRun ? new EventSinks() : await openSinks(given, name)
   try {
     sinks.write(runEvent(settings))
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))

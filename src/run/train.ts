@@ -1,5 +1,6 @@
 import { isFirstProcess } from '../hosts/tenants.js'
 import { runEvent } from '../observe/run-event.js'
+import { newRunName } from '../observe/run-name.js'
 import { Job, type JobControl, type JobOutcome, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
 import { BUILT_IN_LEARNER, titleOf, type RunModules } from './run-modules.js'
@@ -31,27 +32,28 @@ export function train(options: TrainOptions): Job {
 export function trainWith(options: TrainOptions, modules: Partial<RunModules>, watchWith?: WatchWith): Job {
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
-  const watch = watchWith?.(settings) ?? watchOf(settings)
-  return new Job((control) => runLater(settings, chosen, control), { signal: options.signal, learners: settings.learners, watch })
+  const name = newRunName()
+  const watch = watchWith?.(settings, name) ?? watchOf(settings, name)
+  return new Job((control) => runLater(settings, chosen, control, name), { signal: options.signal, learners: settings.learners, watch })
 }
 
 /** Most of this package's modules are needed for a run alone: a program that only imports it starts without them. */
-async function runLater(settings: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
+async function runLater(settings: Settings, modules: RunModules, control: JobControl, name: string): Promise<JobOutcome> {
   const { run } = await import('./run.js')
-  return run(settings, modules, control)
+  return run(settings, modules, control, name)
 }
 
-/** How a job is watched together with others. */
-export type WatchWith = (settings: Settings) => WatchJob
+/** How a job is watched together with others; `name` is that of its run. */
+export type WatchWith = (settings: Settings, name: string) => WatchJob
 
 /** A page and a port for Prometheus of this job alone, if it shall have them. Of processes that train together the first one has them. */
-function watchOf(settings: Settings): WatchJob | undefined {
+function watchOf(settings: Settings, name: string): WatchJob | undefined {
   const { dashboard = false, metricsPort } = settings
   if ((dashboard === false && metricsPort === undefined) || !isFirstProcess()) return undefined
   return async (job) => {
     const { JobsWatch } = await import('../dashboard/jobs-watch.js')
     const watch = await JobsWatch.open({ dashboard, metricsPort })
-    watch.add(job, titleOf(settings), runEvent(settings))
+    watch.add(job, { id: name, name: titleOf(settings) }, runEvent(settings))
     return watch
   }
 }

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
-import { request } from 'node:http'
+import { readdir } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { train } from '../../src/run/train.js'
 import { JobsWatch } from '../../src/dashboard/jobs-watch.js'
 import { MetricsServer } from '../../src/dashboard/metrics-server.js'
+import { Folder } from '../data/support/files.js'
 import { rejection } from '../support/rejection.js'
 import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 
@@ -20,6 +23,14 @@ function samplesIn(text: string): Sample[] {
     const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((match) => [match[1]!, match[2]!])
     return { name: name!, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }
   })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 function statusOf(url: string, options: object): Promise<number> {
@@ -70,7 +81,7 @@ describe('the metrics of a run', () => {
     const refused = train({ model: 'mlp', data: 'digits', learners: 1, until: { steps: 1 }, metricsPort: taken })
     expect(await rejection(refused.finished)).to.include({ code: 'INVALID_OPTION' })
     const job = train({ model: 'mlp', data: 'digits', learners: 2, until: { epochs: 100_000 } })
-    watch.add(job, 'mlp on digits', { event: 'run', options: {}, versions: {} })
+    watch.add(job, { id: '20261124-000000-0000', name: 'mlp on digits' }, { event: 'run', options: {}, versions: {} })
     let samples: Sample[]
     do samples = samplesIn(await (await fetch(url)).text())
     while (!samples.some(({ name }) => name === 'arbalest_learner_distance'))
@@ -79,5 +90,17 @@ describe('the metrics of a run', () => {
     job.stop()
     await job.finished
     expect(await rejection(fetch(url))).to.be.instanceOf(Error)
+  }).timeout(60_000)
+
+  it('call the run as its log does', async () => {
+    await using folder = await Folder.make()
+    const metricsPort = await freePort()
+    const job = train({ model: 'mlp', data: 'digits', learners: 1, until: { epochs: 100_000 }, metricsPort, logDir: folder.path })
+    await job.dashboard
+    const samples = samplesIn(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text())
+    job.stop()
+    await job.finished
+    const [log] = await readdir(folder.path)
+    expect(`${samples.find(({ name }) => name === 'arbalest_learners')!.labels['run']}.jsonl`).to.equal(log)
   }).timeout(60_000)
 })

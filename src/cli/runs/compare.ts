@@ -44,23 +44,6 @@ function nameOf(value: unknown): string {
   return typeof value === 'string' ? value : '-'
 }
 
-/** An option that differs between runs: its path, and its value in each run, undefined if the run does not have it. */
-export interface OptionDifference {
-  readonly option: string
-  readonly values: readonly unknown[]
-}
-
-/** The options that differ between runs, in the order in which the runs list them. */
-export function differences(runs: readonly Pick<RecordedRun, 'options'>[]): OptionDifference[] {
-  const flat = runs.map(({ options }) => new Map(flatten(options, '')))
-  const paths = new Set(flat.flatMap((options) => [...options.keys()]))
-  // Where a run is recorded does not affect its result.
-  return [...paths]
-    .filter((option) => !option.startsWith('records.'))
-    .map((option) => ({ option, values: flat.map((options) => options.get(option)) }))
-    .filter(({ values }) => new Set(values.map((value) => JSON.stringify(value))).size > 1)
-}
-
 /** The training losses of an iteration that several runs have reported; undefined for a run that has not. */
 export interface LossPoint {
   readonly iteration: number
@@ -93,9 +76,4 @@ export function comparedMetrics(runs: readonly Pick<RecordedRun, 'logged' | 'eva
   })
   const metrics = new Set(last.flatMap((values) => [...values.keys()]))
   return [...metrics].map((metric) => ({ metric, values: last.map((values) => values.get(metric)) }))
-}
-
-function flatten(value: unknown, path: string): [string, unknown][] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]]
-  return Object.entries(value).flatMap(([name, member]) => flatten(member, path === '' ? name : `${path}.${name}`))
 }

@@ -1,18 +1,10 @@
 import colours from 'picocolors'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
+import { differences, distinctions, type OptionDifference } from '../../observe/run-differences.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
-import {
-  commonPoints,
-  comparedMetrics,
-  differences,
-  summaryOf,
-  type LossPoint,
-  type MetricComparison,
-  type OptionDifference,
-  type RunSummary
-} from './compare.js'
+import { commonPoints, comparedMetrics, summaryOf, type LossPoint, type MetricComparison, type RunSummary } from './compare.js'
 import { checkPlotName, writeChart } from '../svg-file.js'
 import { runsChart } from './plot.js'
 
@@ -43,11 +35,19 @@ async function runRuns(paths: readonly string[], { run: wanted = [], compare = f
     if (compare) process.stdout.write(`${JSON.stringify(compared)}\n`)
     return EXIT.done
   }
-  const lines = runs.length === 0 ? ['No run is logged there.'] : table(COLUMNS, runs.map(summaryOf))
+  const lines = runs.length === 0 ? ['No run is logged there.'] : summaryLines(runs)
   if (compare && runs.length > 1) lines.push(...comparisonLines(runs, compared))
   if (plot !== undefined) lines.push('', `curves in ${external(plot)}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
+}
+
+function summaryLines(runs: readonly RecordedRun[]): string[] {
+  const differs = distinctions(runs)
+  return table(
+    COLUMNS,
+    runs.map((run, i) => ({ ...summaryOf(run), differs: differs[i]! }))
+  )
 }
 
 interface RunComparison {
@@ -98,7 +98,8 @@ function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readon
   return runs.filter(({ run }) => wanted.some((name) => run.startsWith(name)))
 }
 
-const COLUMNS: readonly Column<RunSummary>[] = [
+/** `differs`: the options that tell it from the other runs of the table, in words. */
+const COLUMNS: readonly Column<RunSummary & { readonly differs: string }>[] = [
   { title: 'run', cell: ({ run }) => run, side: 'left' },
   { title: 'model', cell: ({ model }) => model, side: 'left' },
   { title: 'data', cell: ({ data }) => data, side: 'left' },
@@ -107,7 +108,8 @@ const COLUMNS: readonly Column<RunSummary>[] = [
   { title: 'epochs', cell: ({ epochs }) => epochs.toFixed(2) },
   { title: 'time', cell: ({ seconds }) => duration(seconds) },
   { title: 'best accuracy', cell: ({ bestAccuracy }) => (bestAccuracy === null ? '-' : percent(bestAccuracy)) },
-  { title: 'best loss', cell: ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss)) }
+  { title: 'best loss', cell: ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss)) },
+  { title: 'differs by', cell: ({ differs }) => differs, side: 'left' }
 ]
 
 function valueColumns<Row extends { readonly values: readonly unknown[] }>(

@@ -24,6 +24,8 @@ export interface ChartOptions {
 
 const HEIGHT = 230
 const TABLE_ROWS = 12
+/** Both curves of as many runs as there are colours. */
+const MOST_TOLD = 16
 
 /** Curves with their present values, and a table with the same for those who cannot see them. */
 export class Chart {
@@ -111,7 +113,7 @@ export class Chart {
   #tell(index: number | undefined): void {
     const { y } = this.#options
     const x = index === undefined ? undefined : this.#data[0][index]
-    const shown = this.#series.slice(0, 6).map(({ label, colour, y: values }, i) => {
+    const shown = this.#series.slice(0, MOST_TOLD).map(({ label, colour, y: values }, i) => {
       const at = this.#data[i + 1] ?? []
       const value = index === undefined ? values.findLast((each) => each !== null) : before(at, index)
       const swatch = element('span', { class: 'swatch' })

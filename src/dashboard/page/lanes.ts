@@ -14,6 +14,7 @@ const LEGEND = [
   ['computing', 'computing'],
   ['waiting', 'waiting for others'],
   ['averaging', 'averaging'],
+  ['training', 'training, shares not recorded'],
   ['resting', 'resting'],
   ['starting', 'starting'],
   ['dead', 'dead']
@@ -148,7 +149,8 @@ function drawCell(pen: CanvasRenderingContext2D, point: CurvePoint, [from, until
   const [, , state, waiting, averaging] = point
   const name = STATES[state ?? 0]!
   if (name === 'vacant') return
-  if (name !== 'training') {
+  // No log has the shares.
+  if (name !== 'training' || waiting === null) {
     pen.fillStyle = styleOf(name)
     return pen.fillRect(from, top, until - from, LANE)
   }

@@ -31,13 +31,13 @@ const charts = {
   }),
   throughput: new Chart({ title: 'Images per second', hint: 'All learners together.', y: countText, range: [0, 0] }),
   distance: new Chart({
-    title: 'Distance from the central model',
+    title: 'Distance from the central model, over time',
     hint: 'How far each learner has gone from z at the end of a round: they agree more as the learning rate falls.',
     y: numberText,
     range: [0, 0]
   }),
   device: new Chart({
-    title: 'Who holds the device',
+    title: 'Who holds the device, over time',
     hint: 'The share of the time for which each job computes, where several jobs take turns.',
     y: (value) => percentText(value),
     range: [0, 1]
@@ -109,7 +109,7 @@ function show(): void {
 function showCurves(run: PageRun): void {
   const how = along === 'iteration' ? { along: 'iteration', x: countText } : { along: 'time', x: timeText }
   const several = runs.drawn.length > 1
-  const label = (of: PageRun, what: string) => (several ? `${runs.all.indexOf(of)} ${what}`.trim() : what)
+  const label = (of: PageRun, what: string) => (several ? `${titleOf(of)} ${what}`.trim() : what)
   const all = (make: (of: PageRun, colour: string) => readonly ChartSeries[]) =>
     runs.drawn.flatMap(({ run: each, colour }) => make(each, `series-${colour}`))
   charts.loss.show(
@@ -144,7 +144,7 @@ function showCurves(run: PageRun): void {
   charts.device.card.hidden = shared.length === 0
   charts.device.show(
     shared.map((each, i) => ({
-      label: `${i}: ${each.facts.name}`,
+      label: titleOf(each),
       colour: `series-${i % 8}`,
       x: each.column('device', 'device', 'seconds'),
       y: each.column('device', 'device', 'share')
@@ -166,7 +166,7 @@ function showRuns(): void {
   const group = byId('runs')
   group.hidden = runs.all.length < 2
   const key = JSON.stringify([
-    runs.all.map(({ id, facts }) => [id, facts.name, facts.state]),
+    runs.all.map(({ id, facts }) => [id, facts.name, facts.differs, facts.state]),
     runs.focused?.id,
     runs.drawn.map(({ run }) => run.id)
   ])
@@ -175,6 +175,12 @@ function showRuns(): void {
   const held = document.activeElement instanceof HTMLElement && group.contains(document.activeElement) ? document.activeElement.id : ''
   group.replaceChildren(...runs.all.map(runChip))
   if (held !== '') document.getElementById(held)?.focus()
+}
+
+/** The number of a run, and what tells it from the others. */
+function titleOf(run: PageRun): string {
+  const { differs, name } = run.facts
+  return `${runs.all.indexOf(run)}: ${differs || name}`
 }
 
 function runChip(run: PageRun, i: number): HTMLElement {
@@ -189,7 +195,7 @@ function runChip(run: PageRun, i: number): HTMLElement {
   const button = element(
     'button',
     { type: 'button', id: `focus-${i}`, 'aria-pressed': String(isFocused), title: `${name}, ${state}` },
-    `${i}: ${name}`
+    titleOf(run)
   )
   button.addEventListener('click', () => {
     runs.focus(run.id)

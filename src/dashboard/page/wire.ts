@@ -55,6 +55,8 @@ export interface Happening {
 /** What is known of a run besides its curves. */
 export interface RunFacts {
   readonly name: string
+  /** The options that tell it from the other runs of the page, in words; empty where none does. */
+  readonly differs: string
   /** Since 1970, in seconds. */
   readonly began: number
   readonly state: 'preparing' | 'training' | 'paused' | 'completed' | 'stopped' | 'failed' | 'interrupted'

@@ -24,6 +24,7 @@ describe('arbalest runs', function () {
     expect(head).to.match(/^run .* model .* best accuracy/)
     expect(rows).to.have.length(2)
     for (const row of rows) expect(row).to.match(/^\d{8}-\d{6}-[0-9a-f]{4}  mlp .*digits .*completed +1 +1\.00 +0:\d\d +\d\d\.\d\d%/)
+    expect(rows.map((row) => /seed \d$/.exec(row)?.[0])).to.deep.equal(['seed 1', 'seed 2'])
   })
 
   it('says which options differ', async () => {
