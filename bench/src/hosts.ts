@@ -8,7 +8,7 @@ import type { Result } from './hosts/result.js'
 import { stepsRows, stepsToTarget } from './hosts/steps.js'
 import { throughput } from './hosts/throughput.js'
 import { ttaFromSteps } from './hosts/tta-from-steps.js'
-import { PEER_NAMES, PERIOD, timeToAccuracy, type TtaOnHosts } from './hosts/tta.js'
+import { PEER_NAMES, TASKS, timeToAccuracy, type TtaOnHosts } from './hosts/tta.js'
 import { RESULTS, saveResults } from './results.js'
 import { Table } from './table.js'
 
@@ -60,7 +60,7 @@ async function* stepsAndTimes(
   }
   yield stepsRows(cell, found)
   for (const mbit of rates) {
-    const pace = await recordedPace(options.out ?? RESULTS, { ...cell, mbit, period: PERIOD }, { rules, peers: PEER_NAMES })
+    const pace = await recordedPace(options.out ?? RESULTS, { ...cell, mbit, period: TASKS[cell.model].period }, { rules, peers: PEER_NAMES })
     if (pace) yield ttaFromSteps(found, pace, rules)
   }
 }

@@ -10,7 +10,7 @@ import { openMpi } from './mpi.js'
 import { reachable, type Reachable } from './reachable.js'
 import { recordedPace, recordPace, type Pace } from './recorded-pace.js'
 import type { Result } from './result.js'
-import { PEER_NAMES, PERIOD, Runs, TASKS, type Method, type PeerName, type TtaOnHosts } from './tta.js'
+import { PEER_NAMES, Runs, TASKS, type Method, type PeerName, type TtaOnHosts } from './tta.js'
 
 /** Steps of a window: of methods that exchange in every step, and of those with a period, a multiple of it. */
 const STEPS = 16
@@ -28,6 +28,7 @@ export async function measurePace(
   const [python] = await pythonsWithTorch()
   const mpi = openMpi()
   const folder = options.out ?? RESULTS
+  const { period } = TASKS[cell.model]
   const window = async (rule: TtaOnHosts['rule'], method: Method, isShaped = true) => {
     await using laboratory = await Laboratory.open(cell.hosts, isShaped ? cell.mbit : undefined)
     const steps = method.startsWith('ddp') ? STEPS : PERIODIC_STEPS
@@ -37,7 +38,7 @@ export async function measurePace(
     const name = method === 'arbalest' ? rule : method
     const found = { [name]: [seconds / steps] }
     const part = isShaped ? { seconds: found, computing: {} } : { seconds: {}, computing: found }
-    await recordPace(folder, { ...cell, period: PERIOD, ...part, mpi: mpi.name, torch: python!.torch, load: loadavg()[0]! })
+    await recordPace(folder, { ...cell, period, ...part, mpi: mpi.name, torch: python!.torch, load: loadavg()[0]! })
     process.stderr.write(
       `${cell.model} ${isShaped ? rateName(cell.mbit) : 'not shaped'} ${name}: ${((1000 * seconds) / steps).toFixed(1)} ms a step\n`
     )
@@ -49,7 +50,7 @@ export async function measurePace(
     }
     for (const peer of PEER_NAMES) await window(rules[0]!, peer)
   }
-  return (await recordedPace(folder, { ...cell, period: PERIOD }, { rules, peers: PEER_NAMES }))!
+  return (await recordedPace(folder, { ...cell, period }, { rules, peers: PEER_NAMES }))!
 }
 
 /** What computing and the links allow beside a peer. */

@@ -8,7 +8,7 @@ import { appendRecord, readRecords } from '../tta/results-file.js'
 import { Laboratory } from './laboratory.js'
 import { openMpi, type Mpi } from './mpi.js'
 import type { Result } from './result.js'
-import { PEER_NAMES, PERIOD, Runs, TASKS, TUNING_SEED, type Outcome, type PeerName, type TtaOnHosts } from './tta.js'
+import { PEER_NAMES, Runs, TASKS, TUNING_SEED, type Outcome, type PeerName, type TtaOnHosts } from './tta.js'
 
 /** One of our rules or one of the peers. */
 type Contestant = TtaOnHosts['rule'] | PeerName
@@ -87,10 +87,10 @@ export async function stepsToTarget(
   rules: readonly TtaOnHosts['rule'][],
   options: BenchOptions
 ): Promise<readonly StepsOf[] | undefined> {
-  const { target, evaluate, rates, steps: most } = TASKS[model]
+  const { target, evaluate, rates, steps: most, period } = TASKS[model]
   const recorded = await RecordedRuns.open(options)
   const tuned: Omit<StepsOf, 'steps'>[] = []
-  const run = (method: Contestant) => ({ model, hosts, method, period: PERIOD, target, evaluate })
+  const run = (method: Contestant) => ({ model, hosts, method, period: method === 'ddp-gloo' ? 1 : period, target, evaluate })
   for (const method of [...rules, ...PEER_NAMES.filter((name) => name !== AS_DDP)]) {
     const tuning: Record<string, number> = {}
     for (const learningRate of rates) {
@@ -117,7 +117,7 @@ export async function stepsToTarget(
 /** Rows in steps; ratios are those of the peer's steps by ours, seed by seed. */
 export function stepsRows({ model, hosts }: Pick<TtaOnHosts, 'model' | 'hosts'>, found: readonly StepsOf[]): readonly Result[] {
   const isPeer = ({ method }: StepsOf) => PEER_NAMES.includes(method as PeerName)
-  const { target, steps: mostSteps } = TASKS[model]
+  const { target, steps: mostSteps, period } = TASKS[model]
   return found
     .filter((one) => !isPeer(one))
     .flatMap((ours) =>
@@ -138,7 +138,7 @@ export function stepsRows({ model, hosts }: Pick<TtaOnHosts, 'model' | 'hosts'>,
           peerRate: peer.learningRate,
           tuning: { ours: ours.tuning, peer: peer.tuning },
           mostSteps,
-          period: PERIOD,
+          period,
           load: loadavg()[0]!
         }
       })

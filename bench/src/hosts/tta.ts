@@ -49,6 +49,8 @@ export interface Task {
   readonly steps: number
   /** The first ones of the test samples, which are measured; all if omitted. */
   readonly tests?: number
+  /** Steps between two averages: of our rule, and of PyTorch's averager. */
+  readonly period: number
   /** The learning rates that every method tries. */
   readonly rates: readonly number[]
 }
@@ -62,6 +64,7 @@ export const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
     target: 0.97,
     evaluate: 32,
     steps: 1024,
+    period: 8,
     rates: [0.01, 0.02]
   },
   resnet20: {
@@ -73,16 +76,15 @@ export const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
     evaluate: 64,
     steps: 1600,
     tests: 2000,
+    period: 4,
     rates: [0.02, 0.05]
   }
 }
-/** Of our rule and of PyTorch's averager. */
-export const PERIOD = 8
 const BATCH = 16
 /** Measured runs have the seeds 1, 2, 3 and so on. */
 export const TUNING_SEED = 1001
 /** Seconds of the longest run, for its deadline. */
-const LONGEST = 400
+const LONGEST = 1500
 
 /** PyTorch's ways, by the names of their rows. */
 const PEERS = { 'ddp-gloo': 'ddp', 'ddp-gloo-fp16': 'fp16', 'periodic-averager': 'averager' } as const
@@ -120,7 +122,7 @@ export class Runs {
 
   #ours(laboratory: Laboratory, rate: number, seed: number, steps: number): Promise<Outcome> {
     const { model, rule, hosts } = this.#one
-    const { data, samples, target, evaluate, tests } = this.#task
+    const { data, samples, target, evaluate, tests, period } = this.#task
     const evaluateEvery = (evaluate * BATCH * hosts) / samples
     const run: OurRun = {
       model,
@@ -128,7 +130,7 @@ export class Runs {
       rule,
       learners: hosts,
       rate,
-      period: PERIOD,
+      period,
       target,
       evaluateEvery,
       steps,
@@ -140,7 +142,7 @@ export class Runs {
 
   async #pytorch(laboratory: Laboratory, method: PeerName, rate: number, seed: number, steps: number): Promise<Outcome> {
     const { model, hosts } = this.#one
-    const { folder, target, evaluate, tests } = this.#task
+    const { folder, target, evaluate, tests, period } = this.#task
     const script = fileURLToPath(new URL('../../peers/pytorch_hosts.py', import.meta.url))
     const values = {
       model,
@@ -148,7 +150,7 @@ export class Runs {
       method: PEERS[method],
       batch: BATCH,
       rate,
-      period: PERIOD,
+      period,
       target,
       evaluate,
       steps,
@@ -176,7 +178,7 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
   const mpi = openMpi()
   const [python] = await pythonsWithTorch()
   const runs = new Runs(one, mpi, python!)
-  const { rates, target, steps } = TASKS[one.model]
+  const { rates, target, steps, period } = TASKS[one.model]
   const chosen = new Map<Method, number>()
   const tried = new Map<Method, Record<string, number>>()
   const unshaped = new Map<Method, number>()
@@ -233,14 +235,14 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
       secondsPerStep: perStep('arbalest'),
       peerSecondsPerStep: perStep(method),
       reachable: reachable(
-        { ...one, period: PERIOD, bytes: TASKS[one.model].bytes },
+        { ...one, period, bytes: TASKS[one.model].bytes },
         { computing: unshaped.get('arbalest')!, step: perStep('arbalest'), peerStep: perStep(method) }
       ),
       rate: chosen.get('arbalest')!,
       peerRate: chosen.get(method)!,
       tuning: { ours: tried.get('arbalest'), peer: tried.get(method) },
       mostSteps: steps,
-      period: PERIOD,
+      period,
       load: loadavg()[0]!
     }
   })
