@@ -60,7 +60,11 @@ async function* stepsAndTimes(
   }
   yield stepsRows(cell, found)
   for (const mbit of rates) {
-    const pace = await recordedPace(options.out ?? RESULTS, { ...cell, mbit, period: TASKS[cell.model].period }, { rules, peers: PEER_NAMES })
+    const pace = await recordedPace(
+      options.out ?? RESULTS,
+      { ...cell, mbit, period: TASKS[cell.model].period },
+      { rules, peers: PEER_NAMES }
+    )
     if (pace) yield ttaFromSteps(found, pace, rules)
   }
 }
