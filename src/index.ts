@@ -137,6 +137,8 @@ export type {
   TextEncoding
 } from './formats/encoding.js'
 export { datasetByEncoding } from './data/encoded-dataset.js'
+export { ModelInputs, type UnknownValues } from './data/model-inputs.js'
+export type { CellTally, PlacedCell } from './data/tables/column.js'
 export { checkData, remoteNames, type CheckDataOptions, type CheckedData, type CheckedFile } from './data/remote/check-data.js'
 export { getData, type GetDataOptions, type GotFile } from './data/remote/get-data.js'
 export type { DownloadOptions, DownloadProgress } from './data/remote/download.js'

@@ -1,13 +1,14 @@
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { shown, unknownName } from '../errors.js'
+import { shown } from '../errors.js'
 import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../formats/encoding.js'
 import { corruptFile } from '../formats/file-errors.js'
 import type { StoredDataset } from './dataset.js'
-import { category, numberOf, plainText, textOf } from './tables/cell.js'
-import { encodeRows, type TableRow } from './tables/encode.js'
+import { checkHas, ModelInputs } from './model-inputs.js'
+import { category, numberOf, textOf } from './tables/cell.js'
+import { noRows } from './tables/column-names.js'
+import { placeOf } from './tables/row-block.js'
 import { readTable } from './tables/table-file.js'
-import { encodeTexts } from './texts/encode-texts.js'
 
 /**
  * The rows of a table as a Dataset, all of them in its test set, by the encoding of a model that was trained on other rows. Throws UNKNOWN_NAME for a column that the table lacks,
@@ -19,36 +20,32 @@ export async function datasetByEncoding(
   classNames: readonly string[] = []
 ): Promise<StoredDataset> {
   const { target } = encoding
-  const inputs = encoding.kind === 'table' ? encoding.columns.map(({ name }) => name) : [encoding.column ?? 'text']
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []
-  let names: readonly string[] = []
-  const answerOf = (cell: unknown): number => {
+  let inputs: ModelInputs | undefined
+  const answerOf = (cell: unknown, line: number | undefined): number => {
     const answer = answerIn(target, classNames, textOf(cell))
     if (answer !== undefined) return answer
     throw corruptFile(file, {
-      where: `row ${answers.length + 1}, column ${shown(target.name)}`,
-      expected: target.kind === 'number' ? 'a number' : `one of the ${classNames.length} classes of the model`,
+      where: `${placeOf(answers.length + 1, line)}, column ${shown(target.name)}`,
+      expected: target.kind === 'number' ? 'a number' : `one of the ${classNames.length} classes of the model (${namesShown(classNames)})`,
       found: shown(cell),
       fix: 'correct or remove the row'
     })
   }
   await readTable(file, {
     header(columns) {
-      names = columns
-      for (const name of [...inputs, target.name]) if (!columns.includes(name)) throw unknownName('column', name, columns)
+      inputs = new ModelInputs(file, encoding, columns)
+      checkHas(file, columns, [target.name])
     },
-    block({ rows, columns }) {
-      const objects = Array.from({ length: rows }, (_, row): TableRow =>
-        Object.fromEntries(names.map((name, i) => [name, columns[i]![row]]))
-      )
-      const texts = () => objects.map((row) => plainText(row[inputs[0]!]) ?? '')
-      blocks.push(encoding.kind === 'table' ? encodeRows(encoding, objects) : encodeTexts(encoding, texts()))
-      for (const row of objects) answers.push(answerOf(row[target.name]))
+    block(block) {
+      const rows = inputs!.rows(block)
+      blocks.push(inputs!.samples(block, rows))
+      for (const [i, row] of rows.entries()) answers.push(answerOf(row[target.name], block.lines?.[i]))
     }
   })
   const count = answers.length
-  if (count === 0) throw corruptFile(file, { expected: 'rows', found: 'none', fix: 'give it rows' })
+  if (count === 0) throw corruptFile(file, noRows([target.name]))
   const sample = [encoding.kind === 'table' ? featuresOf(encoding) : encoding.length]
   const inputsOf = { count, sample, samples: joined(blocks) }
   const all: DatasetSpec =
@@ -67,6 +64,13 @@ export async function datasetByEncoding(
     augmentation: { padding: 0, flip: false },
     encoding
   }
+}
+
+/** Names that a message shows. */
+const NAMES_SHOWN = 10
+
+function namesShown(names: readonly string[]): string {
+  return `${names.slice(0, NAMES_SHOWN).map(shown).join(', ')}${names.length > NAMES_SHOWN ? ', ...' : ''}`
 }
 
 /** The class of a text, or its number as the model gives it; undefined if it is neither. */

@@ -1,9 +1,19 @@
 import { once } from 'node:events'
-import { plainText, readTable, type LabelledEncoding, type TrainedModel } from '../../index.js'
-import { invalidFlag } from '../flag-values.js'
-import { externalLines } from '../text.js'
+import {
+  ModelInputs,
+  plainText,
+  readTable,
+  type LabelledEncoding,
+  type TargetEncoding,
+  type TrainedModel,
+  type UnknownValues
+} from '../../index.js'
+import { count, external, externalLines } from '../text.js'
 
-/** Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Throws what reading them throws. */
+/**
+ * Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Tells on stderr of values that the model does not know. Throws what reading
+ * them throws.
+ */
 export async function predictTable(
   model: TrainedModel,
   encoding: LabelledEncoding,
@@ -13,38 +23,38 @@ export async function predictTable(
   const { target } = encoding
   let names: readonly string[] = []
   let header = ''
+  let inputs: ModelInputs | undefined
   const added = target.kind === 'number' ? [`predicted ${target.name}`] : [`predicted ${target.name}`, 'probability']
   await readTable(file, {
     header(columns) {
       names = columns
-      const needed = encoding.kind === 'table' ? encoding.columns.map(({ name }) => name) : [encoding.column ?? 'text']
-      const lacks = needed.find((name) => !columns.includes(name))
-      if (lacks !== undefined)
-        throw invalidFlag('inputs', file, `it has no column ${JSON.stringify(lacks)}, which the model was trained on: add it`)
+      inputs = new ModelInputs(file, encoding, columns)
       header = [...columns, ...added].map(csvCell).join(',')
     },
-    async block({ rows, columns }) {
-      const objects = Array.from({ length: rows }, (_, row) => Object.fromEntries(names.map((name, i) => [name, columns[i]![row]])))
-      const answers = answersOf(model, encoding, objects)
-      const lines = objects.map((object, row) =>
-        json ? jsonLine(object, added, answers[row]!) : [...names.map((name) => object[name]), ...answers[row]!].map(csvCell).join(',')
+    async block(block) {
+      const rows = inputs!.rows(block)
+      const answers = answersOf(model, target, inputs!.samples(block, rows))
+      const lines = rows.map((row, i) =>
+        json ? jsonLine(row, added, answers[i]!) : [...names.map((name) => row[name]), ...answers[i]!].map(csvCell).join(',')
       )
       if (!json && header !== '') lines.unshift(header)
       header = ''
       if (!process.stdout.write(`${lines.join('\n')}\n`)) await once(process.stdout, 'drain')
     }
   })
+  for (const values of inputs?.unknown() ?? []) process.stderr.write(`${external(unknownText(file, values))}\n`)
 }
 
-/** A number, or the likeliest class and its probability, for each row. */
-function answersOf(
-  model: TrainedModel,
-  encoding: LabelledEncoding,
-  rows: readonly Readonly<Record<string, unknown>>[]
-): readonly unknown[][] {
-  const inputs = encoding.kind === 'table' ? rows : rows.map((row) => plainText(row[encoding.column ?? 'text']) ?? '')
-  if (encoding.target.kind === 'number') return Array.from(model.predict(inputs), (value) => [value])
-  return model.classify(inputs, { top: 1 }).map(([first]) => [first!.name, first!.probability])
+function unknownText(file: string, { column, count: rows, first: { place, text } }: UnknownValues): string {
+  const example = text === '' ? 'an empty cell' : JSON.stringify(text)
+  const [subject, verb] = rows === 1 ? ['1 row has', 'it counts'] : [`${count(rows)} rows have`, 'they count']
+  return `${file}: column ${JSON.stringify(column)}: ${subject} a value that the model does not know, as ${example} in ${place}: ${verb} as one of its rare values`
+}
+
+/** A number, or the likeliest class and its probability, for each sample. */
+function answersOf(model: TrainedModel, target: TargetEncoding, samples: Float32Array | Int32Array): readonly unknown[][] {
+  if (target.kind === 'number') return Array.from(model.predict(samples), (value) => [value])
+  return model.classify(samples, { top: 1 }).map(([first]) => [first!.name, first!.probability])
 }
 
 function jsonLine(row: Readonly<Record<string, unknown>>, added: readonly string[], answers: readonly unknown[]): string {

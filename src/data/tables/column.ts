@@ -1,7 +1,8 @@
 import { shown } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
-import { category, daysOf, numberOf, textOf } from './cell.js'
+import { category, daysOf, hasComma, isUnclearDate, numberOf, textOf } from './cell.js'
 import { Growing } from './growing.js'
+import { placeOf } from './row-block.js'
 
 /** More different texts are not categories: a column stops counting them there. */
 export const MOST_VALUES = 10_000
@@ -9,14 +10,29 @@ export const MOST_VALUES = 10_000
 /** A larger number is no float32. */
 const LARGEST = 3.4e38
 
+/** A cell, and where its row is: `line 5`, or `row 4` in a file without lines. */
+export interface PlacedCell {
+  readonly place: string
+  readonly text: string
+}
+
+/** Cells of a sort: how many there are, and the first of them. */
+export interface CellTally {
+  readonly count: number
+  readonly first: PlacedCell
+}
+
 /** A column of a table, in memory: its cells as numbers, and as numbers of different texts. */
 export interface TableColumn {
   readonly name: string
   readonly rows: number
   /** Cells without a value. */
   readonly missing: number
-  /** Cells that are numbers. */
+  /** Where the first of them is; absent if there is none. */
+  readonly firstMissing?: string
+  /** Cells that are numbers, and that are dates. */
   readonly numeric: number
+  readonly dates: number
   /** (rows), NaN where a value is missing; absent unless all values are numbers, or all dates, which are days since 1970. */
   readonly numbers?: Float64Array
   readonly isDate: boolean
@@ -24,8 +40,12 @@ export interface TableColumn {
   readonly codes?: Int32Array
   /** The different texts, in the order in which they appear. */
   readonly values: readonly string[]
-  /** The first value that is no number, if another one is. */
-  readonly stray?: { readonly row: number; readonly text: string }
+  /** Numbers with commas; absent if there is none. The same holds for the next two. */
+  readonly commas?: CellTally
+  /** Dates that may mean several days. */
+  readonly unclearDates?: CellTally
+  /** What is neither a number nor a date. */
+  readonly strays?: CellTally
 }
 
 /** Collects the cells of a column. Memory is at most 12 bytes a cell, and the texts of MOST_VALUES values. */
@@ -40,7 +60,10 @@ export class ColumnBuilder {
   #numeric = 0
   #dates = 0
   #overflows = false
-  #stray: TableColumn['stray']
+  #firstMissing: string | undefined
+  #commas: Tally | undefined
+  #unclearDates: Tally | undefined
+  #strays: Tally | undefined
 
   constructor(file: string, name: string) {
     this.#file = file
@@ -49,17 +72,18 @@ export class ColumnBuilder {
     this.#numbers = new Growing(Float64Array, `column ${shown(name)}`)
   }
 
-  /** Throws DATA_CORRUPT for an infinite number, OUT_OF_MEMORY. */
-  add(cell: unknown): void {
+  /** `line` is that of the cell's row, if the file has lines. Throws DATA_CORRUPT for an infinite number, OUT_OF_MEMORY. */
+  add(cell: unknown, line?: number): void {
     this.#rows++
     const text = textOf(cell)
     if (text === undefined) {
       this.#missing++
+      this.#firstMissing ??= placeOf(this.#rows, line)
       this.#numbers?.push(NaN)
       this.#code(-1)
       return
     }
-    this.#number(text)
+    this.#number(text, line)
     if (!this.#overflows) this.#code(this.#codeOf(category(text)))
   }
 
@@ -69,33 +93,45 @@ export class ColumnBuilder {
       name: this.#name,
       rows: this.#rows,
       missing: this.#missing,
+      ...(this.#firstMissing !== undefined && { firstMissing: this.#firstMissing }),
       numeric: this.#numeric,
-      isDate: this.#dates > 0,
+      dates: this.#dates,
+      isDate: numbers !== undefined && this.#dates > 0,
       ...(numbers && { numbers }),
       ...(!this.#overflows && { codes: this.#codes.values() }),
       values: [...this.#known.keys()],
-      ...(this.#stray && { stray: this.#stray })
+      ...(this.#commas && { commas: this.#commas }),
+      ...(this.#unclearDates && { unclearDates: this.#unclearDates }),
+      ...(this.#strays && { strays: this.#strays })
     }
   }
 
-  #number(text: string): void {
+  #number(text: string, line: number | undefined): void {
     const number = numberOf(text)
     const days = number === undefined ? daysOf(text) : undefined
     if (number !== undefined) {
       this.#numeric++
-      this.#checkSize(number, text)
+      this.#checkSize(number, text, line)
     } else if (days !== undefined) this.#dates++
-    else this.#stray ??= { row: this.#rows, text }
+    else this.#tally(text, line)
     // A column has numbers or dates, not both, and nothing else.
     const value = number ?? days
     if (value === undefined || (this.#numeric > 0 && this.#dates > 0)) this.#numbers = undefined
     else this.#numbers?.push(value)
   }
 
-  #checkSize(number: number, text: string): void {
+  /** Counts a cell that is neither a number nor a date, and of what sort it is. */
+  #tally(text: string, line: number | undefined): void {
+    const cell = { text, row: this.#rows, line }
+    this.#strays = counted(this.#strays, cell)
+    if (hasComma(text)) this.#commas = counted(this.#commas, cell)
+    else if (isUnclearDate(text)) this.#unclearDates = counted(this.#unclearDates, cell)
+  }
+
+  #checkSize(number: number, text: string, line: number | undefined): void {
     if (Math.abs(number) <= LARGEST) return
     throw corruptFile(this.#file, {
-      where: `row ${this.#rows}, column ${shown(this.#name)}`,
+      where: `${placeOf(this.#rows, line)}, column ${shown(this.#name)}`,
       expected: `a number of at most ${LARGEST}`,
       found: shown(text),
       fix: 'correct the number, or leave the cell empty'
@@ -118,4 +154,21 @@ export class ColumnBuilder {
   #code(code: number): void {
     if (!this.#overflows) this.#codes.push(code)
   }
+}
+
+interface Tally {
+  count: number
+  readonly first: PlacedCell
+}
+
+interface CountedCell {
+  readonly text: string
+  readonly row: number
+  readonly line: number | undefined
+}
+
+function counted(tally: Tally | undefined, { text, row, line }: CountedCell): Tally {
+  if (!tally) return { count: 1, first: { place: placeOf(row, line), text: category(text) } }
+  tally.count++
+  return tally
 }

@@ -1,9 +1,10 @@
 import { pipeline } from 'node:stream/promises'
-import type { CsvError } from 'csv-parse'
+import type { CsvError, Options, Parser } from 'csv-parse'
 import type { ArbalestError } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
+import { CsvHeader, type CsvRecord } from './csv-header.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
 /** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
@@ -12,34 +13,43 @@ const LONGEST_ROW = 2 ** 24
 const DELIMITERS = [',', ';', '\t', '|']
 
 /**
- * Reads CSV as RFC 4180 has it, in UTF-8 with or without a byte order mark: the names of the columns in the first row, quotes around cells that need them, empty
- * lines skipped. Throws DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
+ * Reads CSV as RFC 4180 has it, in UTF-8 with or without a byte order mark: the names of the columns in the first row, quotes around cells that need them. Skips empty lines and
+ * rows without any value. Throws DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
  */
 export async function readCsv(file: string, sink: TableSink, { delimiter }: ReadTableOptions): Promise<void> {
   await checkRegularFile(file)
   const { parse, CsvError } = await import('csv-parse')
   const chosen = delimiter ?? (await delimiterOf(file))
-  const parser = parse({ delimiter: chosen, skip_empty_lines: true, max_record_size: LONGEST_ROW, trim: false })
+  const options = { delimiter: chosen, skip_empty_lines: true, relax_column_count: true, max_record_size: LONGEST_ROW, trim: false }
+  let header: CsvHeader | undefined
   let builder: BlockBuilder | undefined
-  let header: readonly string[] = []
   try {
-    await pipeline(checkedText(file), parser, async (records: AsyncIterable<string[]>) => {
+    await pipeline(checkedText(file), withLines(parse, options), async (records: AsyncIterable<CsvRecord>) => {
       for await (const record of records) {
-        if (builder) {
-          const block = builder.add(record)
+        if (header && builder) {
+          const cells = header.cellsOf(record)
+          const block = cells && builder.add(cells, record.line)
           if (block) await sink.block(block)
           continue
         }
-        header = record.map((name) => name.trim())
-        sink.header(header)
-        builder = new BlockBuilder(header.length)
+        header = new CsvHeader(file, record, chosen)
+        sink.header(header.names)
+        builder = new BlockBuilder(header.names.length)
       }
     })
   } catch (cause) {
-    throw cause instanceof CsvError ? csvFault(file, cause, header) : cause
+    throw cause instanceof CsvError ? csvFault(file, cause) : cause
   }
   const rest = builder?.rest()
   if (rest) await sink.block(rest)
+}
+
+/** A parser of records with the lines in which they end. Its own option for that copies all its figures for each record, which doubles its time. */
+function withLines(parse: (options: Options) => Parser, options: Options): Parser {
+  const parser = parse(options)
+  const push = parser.push.bind(parser)
+  parser.push = (cells: readonly string[] | null) => push(cells && ({ cells, line: parser.info.lines } satisfies CsvRecord))
+  return parser
 }
 
 async function* checkedText(file: string): AsyncGenerator<string, void> {
@@ -63,16 +73,10 @@ async function delimiterOf(file: string): Promise<string> {
   return ','
 }
 
-function csvFault(file: string, cause: CsvError, header: readonly string[]): ArbalestError {
-  const { code, lines, record } = cause as CsvError & { readonly lines?: number; readonly record?: readonly unknown[] }
+function csvFault(file: string, cause: CsvError): ArbalestError {
+  const { code, lines } = cause as CsvError & { readonly lines?: number }
   const fault = (expected: string, found: string, fix: string): ArbalestError =>
     corruptFile(file, { where: `line ${lines}`, expected, found, fix, cause })
-  if (code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
-    return fault(
-      `${header.length} cells, one for each column`,
-      String(record?.length ?? 'another number'),
-      'complete the row, and put cells that have the delimiter into double quotes'
-    )
   if (code === 'CSV_MAX_RECORD_SIZE')
     return fault(`a row of at most ${LONGEST_ROW} bytes`, 'a longer one', 'look for a double quote that is never closed')
   if (code === 'CSV_QUOTE_NOT_CLOSED') return fault('a closing double quote', 'the end of the file', 'close the quote')

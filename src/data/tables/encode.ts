@@ -1,16 +1,25 @@
-import { invalidOption, shown } from '../../errors.js'
-import { featuresOf, widthOf, type ColumnEncoding, type TableEncoding } from '../../formats/encoding.js'
+import { invalidOption, shown, type ArbalestError } from '../../errors.js'
+import { featuresOf, widthOf, type CategoryEncoding, type ColumnEncoding, type TableEncoding } from '../../formats/encoding.js'
 import { allocate } from '../checks.js'
 import { category, daysOf, numberOf, textOf } from './cell.js'
 
 /** A new row: the values of its columns by their names. null, undefined and texts such as `NA` are missing values. */
 export type TableRow = Readonly<Record<string, unknown>>
 
+/** A value that a row must not have in a column. */
+export interface RowFault {
+  /** From 0. */
+  readonly row: number
+  readonly column: string
+  readonly value: unknown
+  readonly expected: string
+}
+
 /**
  * New rows as samples (rows, features), by the encoding of the training. Columns that it does not have are ignored. Throws INVALID_OPTION for a row that lacks
- * a column, and for a value that is no number in a column of numbers.
+ * a column; for a value that is no number in a column of numbers, what `refused` makes: INVALID_OPTION if it is omitted.
  */
-export function encodeRows(encoding: TableEncoding, rows: readonly TableRow[]): Float32Array {
+export function encodeRows(encoding: TableEncoding, rows: readonly TableRow[], refused = refusedOption): Float32Array {
   const width = featuresOf(encoding)
   const samples = new Float32Array(allocate(4 * width * rows.length, 'rows').buffer)
   let offset = 0
@@ -21,16 +30,26 @@ export function encodeRows(encoding: TableEncoding, rows: readonly TableRow[]): 
       if (!Object.hasOwn(row, column.name))
         throw invalidOption(`rows[${i}]`, row, `give it a column ${shown(column.name)}, null if it has no value`)
       const features = samples.subarray(i * width + offset, i * width + offset + widthOf(column))
-      if (!encoder.encode(row[column.name], features))
-        throw invalidOption(
-          `rows[${i}].${column.name}`,
-          row[column.name],
-          column.kind === 'date' ? 'give a date (2024-12-31)' : 'give a finite number'
-        )
+      const value = row[column.name]
+      const expected = column.kind === 'date' ? 'a date (2024-12-31)' : 'a finite number'
+      if (!encoder.encode(value, features)) throw refused({ row: i, column: column.name, value, expected })
     }
     offset += widthOf(column)
   }
   return samples
+}
+
+function refusedOption({ row, column, value, expected }: RowFault): ArbalestError {
+  return invalidOption(`rows[${row}].${column}`, value, `give ${expected}, null if it has no value`)
+}
+
+/** Whether the training had a place for a value of a category, or for none. */
+export function knowsValue({ values, missing }: CategoryEncoding): (cell: unknown) => boolean {
+  const known = new Set(values)
+  return (cell) => {
+    const text = textOf(cell)
+    return text === undefined ? missing : known.has(category(text))
+  }
 }
 
 function isRow(row: unknown): row is TableRow {

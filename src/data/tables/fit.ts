@@ -1,6 +1,8 @@
 import { shown } from '../../errors.js'
 import { widthOf, type CategoryEncoding, type ColumnEncoding, type NumberEncoding } from '../../formats/encoding.js'
 import { MOST_VALUES, type TableColumn } from './column.js'
+import { faultyValues, reasonOf } from './faulty-values.js'
+import { idReason } from './ids.js'
 
 /** What was found in a column, and what becomes of it. */
 export interface ColumnReport {
@@ -13,7 +15,7 @@ export interface ColumnReport {
   readonly features: number
   /** Different values; absent for numbers, and where there are too many to count. */
   readonly values?: number
-  /** Why it is ignored, or what its target is. */
+  /** Why it is ignored, or is a category although most of its values are numbers; what the target is. */
   readonly reason?: string
 }
 
@@ -29,18 +31,27 @@ const LEAST_ROWS = 2
 
 /** A column of texts with more different values than this share of its rows is one of names or sentences. */
 const SHARE_OF_NAMES = 0.5
-/** A decimal comma, or one between thousands: which of the two is not known. */
-const NUMBER_WITH_COMMA = /^[+-]?\d[\d.]*(?:,\d+)+$/
 /** A small table has few repetitions in any column. */
 const FEW_VALUES = 20
 
-/** Decides how a column becomes features, from its training rows `rows`. A `category` is one though its values be numbers. */
-export function fitColumn(column: TableColumn, rows: Int32Array, { isCategory = false } = {}): FittedColumn {
-  const reason = reasonToIgnore(column, isCategory)
+/** What the options say of a column. */
+export interface ColumnWishes {
+  /** A category though its values be numbers. */
+  readonly isCategory?: boolean
+  /** A quantity though its numbers look like ids. */
+  readonly isQuantity?: boolean
+}
+
+/** Decides how a column becomes features, from its training rows `rows`. */
+export function fitColumn(column: TableColumn, rows: Int32Array, wishes: ColumnWishes = {}): FittedColumn {
   const { name, missing } = column
-  if (reason !== undefined) return { report: { name, kind: 'ignored', missing, features: 0, reason } }
+  const { isCategory = false } = wishes
+  const ignored = (reason: string): FittedColumn => ({ report: { name, kind: 'ignored', missing, features: 0, reason } })
+  const reason = reasonToIgnore(column, wishes)
+  if (reason !== undefined) return ignored(reason)
   const encoding = column.numbers && !isCategory ? fitNumbers(column, column.numbers, rows) : fitCategories(column, column.codes!, rows)
-  if (encoding === undefined) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'no training row has a value' } }
+  if (encoding === undefined) return ignored('no training row has a value')
+  const faulty = isCategory ? undefined : faultyValues(column)
   return {
     encoding,
     report: {
@@ -48,31 +59,26 @@ export function fitColumn(column: TableColumn, rows: Int32Array, { isCategory = 
       kind: encoding.kind,
       missing,
       features: widthOf(encoding),
-      ...(encoding.kind === 'category' && { values: column.values.length })
+      ...(encoding.kind === 'category' && { values: column.values.length }),
+      ...(faulty && { reason: reasonOf(faulty) })
     }
   }
 }
 
-function reasonToIgnore(
-  { rows, missing, numbers, isDate, codes, values, numeric, stray }: TableColumn,
-  isCategory: boolean
-): string | undefined {
+function reasonToIgnore(column: TableColumn, { isCategory = false, isQuantity = false }: ColumnWishes): string | undefined {
+  const { rows, missing, numbers, isDate, codes, values, strays } = column
   const present = rows - missing
   if (present === 0) return 'it has no values'
   if (codes && values.length === 1 && missing === 0) return `all its values are ${shown(values[0])}`
-  if (numbers && !isCategory) return !isDate && countsRows(numbers) ? 'it counts the rows' : undefined
-  const comma = isCategory || !codes ? [] : values.filter((value) => NUMBER_WITH_COMMA.test(value))
-  if (comma.length > values.length / 2) return `its numbers have commas, as ${shown(comma[0])}: write them as 1234.5`
-  if (codes && (isCategory || values.length <= FEW_VALUES || values.length <= SHARE_OF_NAMES * present)) return undefined
+  if (numbers && !isCategory) return isDate || isQuantity ? undefined : idReason(column.name, numbers)
+  if (codes && isCategory) return undefined
+  const faulty = faultyValues(column)
   // A column of numbers with a few texts in it is a mistake more often than a category.
-  if (numeric > present / 2 && stray)
-    return `row ${stray.row} has ${shown(stray.text)} where ${numeric} rows have numbers: correct it, or leave the cell empty`
-  return codes ? `${values.length} different texts in ${present} rows` : `more than ${MOST_VALUES} different texts`
-}
-
-/** Whether the column is an index: each value is the one before plus 1. */
-function countsRows(numbers: Float64Array): boolean {
-  return numbers.length > 2 && numbers.every((value, row) => row === 0 || value === numbers[row - 1]! + 1)
+  const isMistake = faulty && (faulty.kind !== 'strays' || !codes || values.length > FEW_VALUES)
+  if (isMistake) return reasonOf(faulty)
+  if (codes && (values.length <= FEW_VALUES || values.length <= SHARE_OF_NAMES * present)) return undefined
+  const different = codes ? `${values.length} different texts in ${present} rows` : `more than ${MOST_VALUES} different texts`
+  return strays ? `${different}, as ${shown(strays.first.text)}` : different
 }
 
 /** undefined if no training row has a value. */

@@ -33,7 +33,8 @@ export async function readJsonLines(file: string, sink: TableSink, _: ReadTableO
         found: shown(stray),
         fix: 'give every key in the first line, null where it has no value'
       })
-    const block = builder.add(header!.map((key) => (Object.hasOwn(row, key) ? row[key] : null)))
+    const cells = header!.map((key) => (Object.hasOwn(row, key) ? row[key] : null))
+    const block = builder.add(cells, line)
     if (block) await sink.block(block)
   }
   const rest = builder?.rest()

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { corruptFile } from '../../formats/file-errors.js'
+import { areValues, withoutNames } from './column-names.js'
 import { readCsv } from './csv.js'
 import { readJsonLines } from './json-lines.js'
 import { readParquet } from './parquet.js'
@@ -41,13 +42,17 @@ export async function readTable(file: string, sink: TableSink, options: ReadTabl
   await read(file, checked, options)
 }
 
+const NAME = 'write its name into the first line'
+const NAME_OF_INDEX = `${NAME}, such as id (pandas leaves its index out with index=False)`
+
 function checkHeader(file: string, columns: readonly string[]): void {
   const fault = (expected: string, found: string, fix: string) => corruptFile(file, { where: 'header', expected, found, fix })
   if (columns.length > MOST_COLUMNS)
     throw fault(`at most ${MOST_COLUMNS} columns`, String(columns.length), 'check what separates the cells, or leave columns out')
   const seen = new Set<string>()
   for (const [i, name] of columns.entries()) {
-    if (name === '') throw fault('a name for each column', `column ${i + 1} without one`, 'write the names into the first line')
+    if ((name === '' || seen.has(name)) && areValues(columns)) throw corruptFile(file, { where: 'header', ...withoutNames(columns) })
+    if (name === '') throw fault('a name for each column', `column ${i + 1} without one`, i === 0 ? NAME_OF_INDEX : NAME)
     if (seen.has(name)) throw fault('different names', `two columns ${JSON.stringify(name.slice(0, 80))}`, 'rename one of them')
     seen.add(name)
   }

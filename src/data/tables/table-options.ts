@@ -23,6 +23,12 @@ export const tableOptions = group({
     flag: '--categories <columns>',
     default: []
   }),
+  /** Columns of whole numbers that are used though they look like ids: numbers that hardly repeat. */
+  quantities: option(columns, {
+    text: 'columns of whole numbers that are used though they look like ids, comma-separated',
+    flag: '--quantities <columns>',
+    default: []
+  }),
   /** Of CSV: what separates the cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
   delimiter: option(text('one character'), {
     text: 'what separates the cells of CSV',

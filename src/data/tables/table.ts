@@ -1,11 +1,12 @@
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../../engine/contract.js'
-import { invalidOption, shown, unknownName } from '../../errors.js'
+import { invalidOption, shown } from '../../errors.js'
 import { featuresOf, widthOf, type TableEncoding } from '../../formats/encoding.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
 import { checkFree } from '../checks.js'
 import type { StoredDataset } from '../dataset.js'
+import { checkColumns, noRows } from './column-names.js'
 import { ColumnBuilder, type TableColumn } from './column.js'
 import { ColumnEncoder } from './encode.js'
 import { fitColumn, type ColumnReport, type FittedColumn } from './fit.js'
@@ -44,8 +45,8 @@ export async function openTable(given: TableDatasetOptions, path = ''): Promise<
   if (encoded.length === 0)
     throw corruptFile(file, {
       expected: `a column to predict ${shown(options.target)} by`,
-      found: fitted.flatMap(({ report: { name: each, reason } }) => (reason === undefined ? [] : [`${shown(each)}: ${reason}`])).join('; '),
-      fix: 'give it such a column'
+      found: ignoredColumns(fitted),
+      fix: 'correct one of these columns, or add another'
     })
   const encoding: TableEncoding = { kind: 'table', columns: encoded, target: target.encoding }
   const byName = new Map(columns.map((each) => [each.name, each]))
@@ -70,7 +71,7 @@ export async function openTable(given: TableDatasetOptions, path = ''): Promise<
 /** Throws UNKNOWN_NAME for a column that an option names and the table lacks, before any row is read. */
 async function readColumns(
   file: string,
-  { target, ignore, categories, delimiter }: CheckedTableOptions,
+  { target, ignore, categories, quantities, delimiter }: CheckedTableOptions,
   path: string
 ): Promise<TableColumn[]> {
   let builders: ColumnBuilder[] = []
@@ -78,32 +79,35 @@ async function readColumns(
     file,
     {
       header(names) {
-        const named = { target: [target!], ignore, categories }
-        for (const [option, list] of Object.entries(named))
-          for (const each of list) if (!names.includes(each)) throw unknownName(`${path}${option}`, each, names)
+        checkColumns(file, names, { target: [target!], ignore, categories, quantities }, path)
         if (ignore.includes(target!)) throw invalidOption(`${path}ignore`, target, 'it is the target: name other columns')
         builders = names.map((each) => new ColumnBuilder(file, each))
       },
-      block({ columns }) {
-        for (const [i, cells] of columns.entries()) for (const cell of cells) builders[i]!.add(cell)
+      block({ columns, lines }) {
+        for (const [i, cells] of columns.entries()) for (const [row, cell] of cells.entries()) builders[i]!.add(cell, lines?.[row])
       }
     },
     { delimiter }
   )
   const columns = builders.map((builder) => builder.column())
-  if ((columns[0]?.rows ?? 0) === 0)
-    throw corruptFile(file, { expected: 'rows', found: columns.length === 0 ? 'an empty file' : 'a header alone', fix: 'give it rows' })
+  if ((columns[0]?.rows ?? 0) === 0) throw corruptFile(file, noRows(columns.map(({ name }) => name)))
   return columns
+}
+
+function ignoredColumns(fitted: readonly FittedColumn[]): string {
+  const reasons = fitted.flatMap(({ report: { name, kind, reason } }) => (kind === 'ignored' ? [`${shown(name)}: ${reason}`] : []))
+  return reasons.length > 0 ? reasons.join('; ') : 'no other column'
 }
 
 function targetReport({ name, missing, values, codes }: TableColumn, { reason, classNames }: Target): FittedColumn {
   return { report: { name, kind: 'target', missing, features: 0, ...(classNames && codes && { values: values.length }), reason } }
 }
 
-function fitFeature(column: TableColumn, { train }: Target, { ignore, categories }: CheckedTableOptions): FittedColumn {
+function fitFeature(column: TableColumn, { train }: Target, { ignore, categories, quantities }: CheckedTableOptions): FittedColumn {
   const { name, missing, codes } = column
   if (ignore.includes(name)) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'as the options say' } }
-  return fitColumn(column, train, { isCategory: categories.includes(name) && codes !== undefined })
+  const isCategory = categories.includes(name) && codes !== undefined
+  return fitColumn(column, train, { isCategory, isQuantity: quantities.includes(name) })
 }
 
 function partOf(rows: Int32Array, encoding: TableEncoding, columns: ReadonlyMap<string, TableColumn>, target: Target): DatasetSpec {

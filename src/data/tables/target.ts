@@ -2,11 +2,16 @@ import { invalidOption, shown } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import type { TargetEncoding } from '../../formats/encoding.js'
 import { holdOut, holdOutOfClasses, type HeldOut } from '../hold-out.js'
+import { MISSING_TEXTS } from './cell.js'
 import { MOST_VALUES, type TableColumn } from './column.js'
+import { faultyValues } from './faulty-values.js'
 import { byText, momentsOf } from './fit.js'
 
 /** More different whole numbers are a quantity. */
 const MOST_NUMBERED_CLASSES = 10
+
+/** More different texts are no classes if each is in hardly more than one row. */
+const MOST_SINGLE_CLASSES = 20
 
 /** What a table's rows are to give, and which of them are held out. */
 export type Target = HeldOut & { readonly encoding: TargetEncoding; readonly reason: string } & (
@@ -23,19 +28,23 @@ export interface TargetRequest {
   readonly seed: number
 }
 
-/** Reads the target of all rows. Throws DATA_CORRUPT for a row without one, INVALID_OPTION for a column that cannot be predicted in this way. */
+/**
+ * Reads the target of all rows. Throws DATA_CORRUPT for a row without one, and for numbers or dates that cannot be read unless `task` is `classes`; INVALID_OPTION for a column that cannot
+ * be predicted in this way.
+ */
 export function targetOf(column: TableColumn, { file, path, task, testFraction, seed }: TargetRequest): Target {
-  const { name, rows, missing, numbers, isDate, values, codes } = column
+  const { name, rows, missing, firstMissing, numbers, isDate, values, codes } = column
   if (missing > 0)
     throw corruptFile(file, {
-      where: `column ${shown(name)}, row ${firstMissing(column)}`,
+      where: `${firstMissing}, column ${shown(name)}`,
       expected: 'a value to predict in each row',
-      found: `${missing} of ${rows} rows without one`,
-      fix: 'remove these rows'
+      found: `none, as in ${missing} of ${rows} rows (a missing value is ${MISSING_TEXTS})`,
+      fix: 'remove the rows without one'
     })
   if (rows < 2) throw corruptFile(file, { expected: 'at least two rows, of which one is held out', found: String(rows), fix: 'add rows' })
   const isFew = values.length <= MOST_NUMBERED_CLASSES && codes !== undefined && (numbers?.every(Number.isInteger) ?? true)
-  const asNumbers = task === undefined ? numbers !== undefined && !isDate && !isFew : task === 'numbers'
+  if (task !== 'classes') checkValues(column, { file, task, isFew })
+  const asNumbers = task === undefined ? numbers !== undefined && !isFew : task === 'numbers'
   if (asNumbers) {
     if (!numbers || isDate) throw notNumbers(column, path)
     return numberTarget(column.name, numbers, holdOut(rows, testFraction, seed), path)
@@ -44,11 +53,42 @@ export function targetOf(column: TableColumn, { file, path, task, testFraction, 
     throw invalidOption(`${path}target`, name, `it has more than ${MOST_VALUES} different values, too many classes: predict another column`)
   if (values.length < 2)
     throw invalidOption(`${path}target`, name, `all its values are ${shown(values[0])}: there is nothing to tell apart`)
+  // A class of which the training sees a single row is a name.
+  if (task === undefined && values.length > MOST_SINGLE_CLASSES && values.length > rows / 2)
+    throw invalidOption(
+      `${path}target`,
+      name,
+      `its ${rows} rows have ${values.length} different texts, as ${shown(values[0])}, too many for classes: predict another column, or use task classes (--task classes)`
+    )
   return classTarget(column, codes, { testFraction, seed })
 }
 
+interface ValueRequest extends Pick<TargetRequest, 'file'> {
+  readonly task: 'numbers' | undefined
+  /** Whether the values may be numbered classes. */
+  readonly isFew: boolean
+}
+
+/** Refuses numbers and dates that would be classes only because they cannot be read. */
+function checkValues(column: TableColumn, { file, task, isFew }: ValueRequest): void {
+  const { name, isDate, values } = column
+  const asClasses = 'or use task classes (--task classes) if each of its values is a class'
+  if (isDate && !isFew && task === undefined)
+    throw corruptFile(file, {
+      where: `column ${shown(name)}`,
+      expected: 'numbers or classes to predict',
+      found: `dates, as ${shown(values[0])}`,
+      fix: `write a number of days instead, ${asClasses}`
+    })
+  const faulty = faultyValues(column)
+  if (!faulty || (isFew && faulty.kind !== 'commas' && task === undefined)) return
+  const { kind, place, expected, found, fix } = faulty
+  const orRemove = kind === 'strays' ? ', or remove the rows' : ''
+  throw corruptFile(file, { where: `${place}, column ${shown(name)}`, expected, found, fix: `${fix}${orRemove}, ${asClasses}` })
+}
+
 function classTarget(
-  { name, values, numbers }: TableColumn,
+  { name, values, numbers, isDate }: TableColumn,
   codes: Int32Array,
   { testFraction, seed }: Pick<TargetRequest, 'testFraction' | 'seed'>
 ): Target {
@@ -56,7 +96,8 @@ function classTarget(
   const places = new Map(classNames.map((each, i) => [each, i]))
   const classes = Int32Array.from(values, (each) => places.get(each)!)
   const labels = codes.map((code) => classes[code]!)
-  const reason = `${classNames.length} classes${numbers ? ': few whole numbers' : ''}`
+  const isFewNumbers = numbers && !isDate && values.length <= MOST_NUMBERED_CLASSES
+  const reason = `${classNames.length} classes${isFewNumbers ? ': few whole numbers' : ''}`
   return {
     ...holdOutOfClasses(labels, classNames.length, testFraction, seed),
     encoding: { kind: 'classes', name },
@@ -74,11 +115,9 @@ function numberTarget(name: string, numbers: Float64Array, held: HeldOut, path: 
   return { ...held, encoding: { kind: 'number', name, mean, std }, reason: 'a number', targets }
 }
 
-function notNumbers({ name, stray, values, isDate }: TableColumn, path: string): Error {
-  const found = stray ? `row ${stray.row} has ${shown(stray.text)}` : isDate ? 'it has dates' : `it has ${shown(values[0])}`
-  return invalidOption(`${path}target`, name, `${found}, which is no number: correct it, or use task classes`)
-}
-
-function firstMissing({ codes, numbers }: TableColumn): number {
-  return 1 + (codes?.indexOf(-1) ?? numbers?.findIndex(Number.isNaN) ?? 0)
+function notNumbers({ name, strays, values, isDate }: TableColumn, path: string): Error {
+  const found = isDate
+    ? `it has dates, as ${shown(values[0])}, which are`
+    : `${strays?.first.place ?? 'it'} has ${shown(strays?.first.text ?? values[0])}, which is`
+  return invalidOption(`${path}target`, name, `${found} no number: correct it, or use task classes (--task classes)`)
 }

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { ArbalestError, invalidOption, shown, unknownName } from '../../errors.js'
+import { ArbalestError, invalidOption, shown } from '../../errors.js'
 import type { TextEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { tokenizerFilesOf, type TokenizerFiles } from '../../formats/tokenizer/tokenizer-files.js'
@@ -11,6 +11,7 @@ import type { StoredDataset } from '../dataset.js'
 import { filesOf, holds, type Classes, type FileKind } from '../class-folders.js'
 import { allocate, checkFree } from '../checks.js'
 import { plainText } from '../tables/cell.js'
+import { checkColumns, noRows } from '../tables/column-names.js'
 import { ColumnBuilder } from '../tables/column.js'
 import type { ColumnReport } from '../tables/fit.js'
 import { readTable } from '../tables/table-file.js'
@@ -64,31 +65,29 @@ async function fromTable(
   const tokens = tokenEncoding(tokenizer)
   const rows = new TokenRows(length, textTokensOf(tokens))
   const targets = new ColumnBuilder(file, target)
+  let columnNames: readonly string[] = []
   let places = { text: 0, target: 0 }
   let empty = 0
   await readTable(
     file,
     {
       header(names) {
-        for (const [option, column] of [
-          ['text', text],
-          ['target', target]
-        ] as const)
-          if (!names.includes(column)) throw unknownName(`${path}${option}`, column, names)
+        columnNames = names
+        checkColumns(file, names, { text: [text], target: [target] }, path)
         places = { text: names.indexOf(text), target: names.indexOf(target) }
       },
-      block({ columns }) {
+      block({ columns, lines }) {
         for (const cell of columns[places.text]!) {
           const words = plainText(cell) ?? ''
           if (words === '') empty++
           rows.add(words)
         }
-        for (const cell of columns[places.target]!) targets.add(cell)
+        for (const [row, cell] of columns[places.target]!.entries()) targets.add(cell, lines?.[row])
       }
     },
     options
   )
-  if (rows.count === 0) throw corruptFile(file, { expected: 'rows', found: 'none', fix: 'give it rows' })
+  if (rows.count === 0) throw corruptFile(file, noRows(columnNames))
   if (empty === rows.count)
     throw corruptFile(file, { where: `column ${shown(text)}`, expected: 'texts', found: 'no text in any row', fix: 'name another column' })
   const column = targets.column()

@@ -48,7 +48,7 @@ describe('datasetFromTable', () => {
     })
     const reasons = Object.fromEntries(data.columns.map(({ name, reason }) => [name, reason]))
     expect(reasons['id']).to.equal('it counts the rows')
-    expect(reasons['note']).to.equal('40 different texts in 40 rows')
+    expect(reasons['note']).to.equal('40 different texts in 40 rows, as "this is remark 0"')
     expect(reasons['country']).to.equal('all its values are "XX"')
     expect(data.columns.find(({ name }) => name === 'size')!.missing).to.equal(8)
     expect([data.sample, data.classes, data.train.count, data.test.count]).to.deep.equal([[7], 0, 36, 4])
@@ -58,9 +58,163 @@ describe('datasetFromTable', () => {
     const lines = Array.from({ length: 30 }, (_, i) => `${i % 7},${i % 3};${(i * i) / 2};${i % 2 ? 'yes' : 'no'}`)
     const content = ['size;weight;answer', ...lines].join('\n')
     const { columns } = await read(content, { target: 'answer' })
-    expect(columns[0]).to.deep.include({ kind: 'ignored', reason: 'its numbers have commas, as "0,0": write them as 1234.5' })
+    expect(columns[0]).to.deep.include({
+      kind: 'ignored',
+      reason: 'line 2: expected numbers without commas, found "0,0" and 29 others with a comma: write them as 1234.5'
+    })
     const told = await read(content, { target: 'answer', categories: ['size'] })
     expect(told.columns[0]!.kind).to.equal('category')
+  })
+
+  it('refuses a target whose numbers have commas, all or some, few or many, unless its values are classes', async () => {
+    const table = (numbers: readonly string[]) => ['size;price', ...numbers.map((number, i) => `${i % 7};${number}`)].join('\n')
+    const all = Array.from({ length: 40 }, (_, i) => `${100 + i},5`)
+    const some = all.map((text, i) => (i % 3 === 1 ? text : `${i}`))
+    const one = all.map((text, i) => (i === 30 ? text : `${i}.25`))
+    const few = all.map((_, i) => `${i % 3},5`)
+    const places: [string[], string, string][] = [
+      [all, 'line 2', '"100,5" and 39 others'],
+      [some, 'line 3', '"101,5"'],
+      [one, 'line 32', '"130,5"'],
+      [few, 'line 2', '"0,5"']
+    ]
+    for (const [numbers, place, example] of places)
+      await refused('DATA_CORRUPT', () => read(table(numbers), { target: 'price' }), `${place}, column "price"`, example, '1234.5')
+    await refused('DATA_CORRUPT', () => read(table(all), { target: 'price', task: 'numbers' }), '1234.5')
+    expect((await read(table(few), { target: 'price', task: 'classes' })).classNames).to.deep.equal(['0,5', '1,5', '2,5'])
+  })
+
+  it('tells texts among numbers by their line, with what counts as missing, and refuses them in a target', async () => {
+    const table = (stray: string) =>
+      ['size,price,x', ...Array.from({ length: 60 }, (_, i) => `${i % 20 === 7 ? stray : i / 2},${i * 2.5},${i % 4}`)].join('\n')
+    for (const stray of ['unknown', '12 kg', '#REF!']) {
+      const { columns } = await read(`${table(stray)}\n3.5,1,2\n`, { target: 'price' })
+      expect(columns[0]!.kind).to.equal('ignored')
+      expect(columns[0]!.reason).to.match(/^line 9: expected numbers, as 58 rows have, found ".+" and 2 others/)
+      expect(columns[0]!.reason).to.include(stray).and.include('an empty cell, NA, N/A, n.a., NaN, null, none, ?, - or --')
+      await refused(
+        'DATA_CORRUPT',
+        () => read(table(stray), { target: 'size' }),
+        'line 9, column "size"',
+        JSON.stringify(stray),
+        '--task classes'
+      )
+    }
+    for (const missing of ['', 'NA', 'n/a', 'N.A.', 'NaN', 'null', 'None', '?', '-', '--', '<NA>', '#N/A'])
+      expect((await read(table(missing), { target: 'price' })).columns[0], missing).to.include({ kind: 'number', missing: 3 })
+    const few = ['size,price,x', ...Array.from({ length: 60 }, (_, i) => `${i === 9 ? 'unknown' : i % 8},${i * 2.5},${i % 4}`)].join('\n')
+    const [category] = (await read(few, { target: 'price' })).columns
+    expect(category).to.deep.include({ kind: 'category', values: 9 })
+    expect(category!.reason).to.match(/^line 11: expected numbers, .*found "unknown"/)
+  })
+
+  it('takes days as numbers where they mean one day, and tells the others', async () => {
+    const day = (i: number) => new Date(Date.UTC(2015, 0, 3 + 5 * i))
+    const [two, iso] = [(n: number) => String(n).padStart(2, '0'), (date: Date) => date.toISOString().slice(0, 10)]
+    const parts = (date: Date) => [date.getUTCDate(), date.getUTCMonth() + 1, date.getUTCFullYear()] as const
+    const forms: Record<string, (date: Date) => string> = {
+      iso,
+      slashed: (date) => iso(date).replaceAll('-', '/'),
+      dotted: (date) => parts(date).map(two).join('.'),
+      short: (date) => parts(date).join('.'),
+      timed: (date) => `${parts(date).map(two).join('.')} 12:30`
+    }
+    const table = (form: (date: Date) => string) =>
+      ['day,x', ...Array.from({ length: 90 }, (_, i) => `${form(day(i))},${i * 1.5}`)].join('\n')
+    for (const [name, form] of Object.entries(forms)) {
+      const { columns, encoding } = await read(table(form), { target: 'x' })
+      expect(columns[0]!.kind, name).to.equal('date')
+      const noon = name === 'timed' ? 12.5 / 24 : 0
+      expect((encoding.columns[0] as { mean: number }).mean - noon, name).to.be.within(16_440 + 3, 16_440 + 450)
+    }
+    const [first, second] = [(await read(table(iso), { target: 'x' })).train, (await read(table(forms['short']!), { target: 'x' })).train]
+    expect(second).to.deep.equal(first)
+    const american = await read(
+      table((date) => `${date.getUTCMonth() + 1}/${date.getUTCDate()}/${date.getUTCFullYear()}`),
+      { target: 'x', ignore: [] },
+      'us.csv'
+    ).catch(String)
+    expect(american)
+      .to.include('"day": line 2: expected dates that mean one day each, found "1/3/2015" and 89 others')
+      .and.include('2024-12-31')
+    const { columns } = await read('day,x,y\n31.02.2024,1,2\n30.02.2024,2,3\n01.03.2024,4,9\n', { target: 'y' })
+    expect(columns[0]!.kind).to.not.equal('date')
+    await refused(
+      'DATA_CORRUPT',
+      () =>
+        read(
+          `x,${table(iso)
+            .split('\n')
+            .map((line, i) => (i === 0 ? 'day' : `${i % 4},${line.split(',')[0]}`))
+            .join('\n')}`,
+          { target: 'day' }
+        ),
+      'column "day"',
+      'found dates, as "2015-01-03"'
+    )
+  })
+
+  it('ignores numbers that name the rows, unless they are said to be quantities', async () => {
+    const table = (name: string, numberOf: (i: number) => number) =>
+      [`${name},x,y`, ...Array.from({ length: 80 }, (_, i) => `${numberOf(i)},${(i * 7) % 11},${i * 1.5}`)].join('\n')
+    const first = async (content: string, options = {}) => (await read(content, { target: 'y', ...options })).columns[0]!
+    const gaps = (i: number) => 1 + i + Math.floor(i / 4)
+    const shuffled = (i: number) => (i * 37) % 80
+    const sparse = (i: number) => (i * 7919) % 1_000_003
+    for (const [name, numberOf] of [
+      ['n', gaps],
+      ['n', shuffled],
+      ['customer_id', sparse],
+      ['orderId', sparse],
+      ['Order No.', sparse]
+    ] as const) {
+      expect(await first(table(name, numberOf)), name).to.deep.include({ kind: 'ignored', features: 0 })
+      expect((await first(table(name, numberOf))).reason).to.match(/^an id: .*--quantities/)
+      expect((await first(table(name, numberOf), { quantities: [name] })).kind).to.equal('number')
+    }
+    expect(
+      (
+        await first(
+          table('n', (i) => i),
+          { quantities: ['n'] }
+        )
+      ).kind
+    ).to.equal('number')
+    // Quantities: a regular step, whole numbers over a wide range, repetitions, and what no id is.
+    const quantities: [string, (i: number) => number][] = [
+      ['x0', (i) => 2 * i],
+      ['salary', sparse],
+      ['grid', (i) => i % 50],
+      ['humid', (i) => (i * 7919) % 1_000_003],
+      ['id', (i) => i / 2]
+    ]
+    for (const [name, numberOf] of quantities) expect((await first(table(name, numberOf))).kind, name).to.equal('number')
+    await refused('UNKNOWN_NAME', () => read(table('n', gaps), { target: 'y', quantities: ['m'] }), 'quantities', '"m"')
+  })
+
+  it('skips empty lines, rows without any value, and delimiters at the ends of lines', async () => {
+    const rows = Array.from({ length: 30 }, (_, i) => `${i * 1.5},${i % 3},${i * 2.5}`)
+    const { train, test } = await read(['a,b,c', ...rows].join('\n'), { target: 'c' })
+    const others = [
+      ['', 'a,b,c', ...rows.slice(0, 9), '', '   ', ...rows.slice(9), '', ' ', ',,', ',,', ''],
+      ['a,b,c,', ...rows.map((row) => `${row},`)],
+      ['a,b,c', ...rows.map((row) => `${row}, ,`)]
+    ]
+    for (const lines of others)
+      for (const end of ['\n', '\r\n']) {
+        const again = await read(lines.join(end), { target: 'c' })
+        expect([again.train, again.test]).to.deep.equal([train, test])
+      }
+    // Lines are those of an editor: with the empty ones and those within quotes.
+    const broken = ['', 'a,b,c', ...rows.slice(0, 3), '', '"1\n2",4,5', '1,2', ...rows].join('\n')
+    await refused(
+      'DATA_CORRUPT',
+      () => read(broken, { target: 'c' }),
+      'line 9',
+      'expected 3 cells',
+      'header in line 2',
+      'found 2 ("1", "2")'
+    )
   })
 
   it('standardises numbers by the training rows, marks missing ones, and gives unknown categories a place', async () => {
@@ -117,14 +271,36 @@ describe('datasetFromTable', () => {
   })
 
   const BAD: readonly [what: string, content: string | Uint8Array, target: string, code: ErrorCode, ...words: string[]][] = [
-    ['a row that is too short', 'a,b\n1,2\n3\n', 'b', 'DATA_CORRUPT', 'line 3', 'expected 2 cells', 'found 1'],
+    ['a row that is too short', 'a,b\n1,2\n3\n', 'b', 'DATA_CORRUPT', 'line 3', 'expected 2 cells', 'line 1 ("a", "b")', 'found 1 ("3")'],
+    [
+      'a row that is too long',
+      'a,b\n1,2\n3,4,5\n',
+      'b',
+      'DATA_CORRUPT',
+      'line 3',
+      'expected 2 cells',
+      'found 3 ("3", "4", "5")',
+      'double quotes'
+    ],
+    ['a title', 'My table\na,b\n1,2\n', 'b', 'DATA_CORRUPT', 'header', '"My table"', 'remove a title'],
+    ['rows without names', '1.5,2,3\n2.5,3,4\n', 'b', 'DATA_CORRUPT', 'header', 'names of the columns in the first line', '"1.5"'],
+    ['rows that begin alike without names', '1,1,3\n2,3,4\n', 'b', 'DATA_CORRUPT', 'header', 'names of the columns in the first line'],
+    ["pandas's index", ',a,b\n0,1,2\n1,3,4\n', 'b', 'DATA_CORRUPT', 'column 1 without one', 'index=False'],
+    [
+      'names for classes',
+      `a,b\n${Array.from({ length: 50 }, (_, i) => `${i % 4},name ${i}`).join('\n')}\n`,
+      'b',
+      'INVALID_OPTION',
+      '50 different texts',
+      '--task classes'
+    ],
     ['a column that is not there', 'a,b\n1,2\n3,4\n', 'c', 'UNKNOWN_NAME', 'target', '"c"', 'a, b'],
     ['one class', 'a,b\n1,x\n3,x\n', 'b', 'INVALID_OPTION', 'all its values are "x"'],
     ['a constant number', 'a,b\n1,2.5\n3,2.5\n', 'b', 'INVALID_OPTION', 'target'],
     ['an empty file', '', 'b', 'DATA_CORRUPT', 'an empty file'],
-    ['a header alone', 'a,b\n', 'b', 'DATA_CORRUPT', 'a header alone'],
-    ['a missing target', 'a,b\n1,x\n3,NaN\n5,y\n', 'b', 'DATA_CORRUPT', 'row 2', '1 of 3 rows'],
-    ['an infinite number', 'a,b\n1,x\n1e999,y\n', 'b', 'DATA_CORRUPT', 'row 2, column "a"'],
+    ['a header alone', 'a,b\n', 'b', 'DATA_CORRUPT', 'a header alone ("a", "b")', 'a line for each row'],
+    ['a missing target', 'a,b\n1,x\n3,NaN\n5,y\n', 'b', 'DATA_CORRUPT', 'line 3, column "b"', '1 of 3 rows', 'NaN'],
+    ['an infinite number', 'a,b\n1,x\n1e999,y\n', 'b', 'DATA_CORRUPT', 'line 3, column "a"'],
     ['two columns of a name', 'a,a\n1,2\n', 'a', 'DATA_CORRUPT', 'different names'],
     ['a column without a name', 'a,,b\n1,2,3\n', 'b', 'DATA_CORRUPT', 'column 2'],
     ['an open quote', 'a,b\n"1,2\n3,4\n', 'b', 'DATA_CORRUPT', 'closing double quote'],
@@ -169,14 +345,22 @@ describe('datasetFromTable', () => {
     await refused(
       'DATA_CORRUPT',
       () => datasetByEncoding(join(folder.path, 'rows.csv'), colours.encoding, colours.classNames),
-      'row 8',
-      '"violet"'
+      'line 9, column "colour"',
+      '"violet"',
+      '"blue", "green", "red"'
     )
+    const faulty = async (name: string, from: string, to: string) => folder.write(name, Buffer.from(csv(ROWS).replace(from, to)))
+    const size = await faulty('size.csv', '3,1,', '3,"1,5",')
+    await refused('DATA_CORRUPT', () => datasetByEncoding(size, encoding), 'size.csv', 'line 4, column "size"', '"1,5"', '1234.5')
+    const lacks = await faulty('lacks.csv', 'size,colour', 'Size,color')
+    await refused('UNKNOWN_NAME', () => datasetByEncoding(lacks, encoding), 'lacks.csv', '"size", "colour"', 'price')
+    const price = await faulty('price.csv', 'price', 'prize')
+    await refused('UNKNOWN_NAME', () => datasetByEncoding(price, encoding), 'price.csv', '"price"', 'did you mean prize?')
   })
 
   it('holds much less than its texts in memory', async () => {
     const lines = Array.from({ length: 20_000 }, (_, i) => `${i % 7},${'word '.repeat(20)}${i},${i * 0.5}`)
     const { columns } = await read(`a,b,c\n${lines.join('\n')}\n`, { target: 'c' })
-    expect(columns[1]!.reason).to.equal('more than 10000 different texts')
+    expect(columns[1]!.reason).to.match(/^more than 10000 different texts, as "word word /)
   })
 })

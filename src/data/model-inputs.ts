@@ -1,0 +1,98 @@
+import { ArbalestError, shown } from '../errors.js'
+import { didYouMean } from '../did-you-mean.js'
+import type { LabelledEncoding } from '../formats/encoding.js'
+import { corruptFile } from '../formats/file-errors.js'
+import { hasComma, plainText } from './tables/cell.js'
+import type { CellTally } from './tables/column.js'
+import { encodeRows, knowsValue, type RowFault, type TableRow } from './tables/encode.js'
+import { placeOf, type RowBlock } from './tables/row-block.js'
+import { encodeTexts } from './texts/encode-texts.js'
+
+/** Values of a category that the training did not have, or in a single row only. */
+export interface UnknownValues extends CellTally {
+  readonly column: string
+}
+
+/** The rows of a table's file as inputs of a model that was trained on other rows: errors name the file, the line and the column. */
+export class ModelInputs {
+  readonly #file: string
+  readonly #encoding: LabelledEncoding
+  readonly #names: readonly string[]
+  readonly #unknown = new Map<string, { count: number; readonly first: CellTally['first'] }>()
+  #rows = 0
+
+  /** `names` are those of the table's columns. Throws UNKNOWN_NAME if the model needs another one. */
+  constructor(file: string, encoding: LabelledEncoding, names: readonly string[]) {
+    this.#file = file
+    this.#encoding = encoding
+    this.#names = names
+    const needed = encoding.kind === 'table' ? encoding.columns.map(({ name }) => name) : [textColumn(encoding)]
+    checkHas(file, names, needed)
+  }
+
+  /** The rows of a block by the names of the columns. */
+  rows({ rows, columns }: RowBlock): readonly TableRow[] {
+    return Array.from({ length: rows }, (_, row) => Object.fromEntries(this.#names.map((name, i) => [name, columns[i]![row]])))
+  }
+
+  /** Samples (rows, ...) of the next block. Throws DATA_CORRUPT for a value that its column cannot have. */
+  samples(block: RowBlock, rows = this.rows(block)): Float32Array | Int32Array {
+    const encoding = this.#encoding
+    const first = this.#rows
+    this.#rows += rows.length
+    const place = (row: number) => placeOf(first + row + 1, block.lines?.[row])
+    if (encoding.kind !== 'table')
+      return encodeTexts(
+        encoding,
+        rows.map((row) => plainText(row[textColumn(encoding)]) ?? '')
+      )
+    this.#countUnknown(rows, place)
+    return encodeRows(encoding, rows, (fault) => this.#refused(fault, place(fault.row)))
+  }
+
+  /** What the model takes for other values than it knows, by columns. */
+  unknown(): readonly UnknownValues[] {
+    return Array.from(this.#unknown, ([column, tally]) => ({ column, ...tally }))
+  }
+
+  #countUnknown(rows: readonly TableRow[], place: (row: number) => string): void {
+    if (this.#encoding.kind !== 'table') return
+    for (const column of this.#encoding.columns) {
+      if (column.kind !== 'category') continue
+      const knows = knowsValue(column)
+      for (const [row, cells] of rows.entries()) {
+        const cell = cells[column.name]
+        if (knows(cell)) continue
+        const tally = this.#unknown.get(column.name)
+        if (tally) tally.count++
+        else this.#unknown.set(column.name, { count: 1, first: { place: place(row), text: plainText(cell) ?? '' } })
+      }
+    }
+  }
+
+  #refused({ column, value, expected }: RowFault, place: string): ArbalestError {
+    const comma = hasComma(plainText(value) ?? '') ? ' (write it as 1234.5)' : ''
+    return corruptFile(this.#file, {
+      where: `${place}, column ${shown(column)}`,
+      expected,
+      found: shown(value),
+      fix: `correct it${comma}, or leave the cell empty`
+    })
+  }
+}
+
+/** Throws UNKNOWN_NAME for the columns that a table lacks. */
+export function checkHas(file: string, names: readonly string[], needed: readonly string[]): void {
+  const lacks = needed.filter((name) => !names.includes(name))
+  if (lacks.length === 0) return
+  const plural = lacks.length > 1 ? 's' : ''
+  const similar = lacks.length === 1 ? didYouMean(lacks[0], names) : ''
+  const message =
+    `${file}: it has no column${plural} ${lacks.map(shown).join(', ')}, which the model was trained on; ` +
+    `add the column${plural}, with empty cells where there is no value (it has ${names.map(shown).join(', ')})${similar}`
+  throw new ArbalestError('UNKNOWN_NAME', message, { data: { file, columns: lacks, known: names } })
+}
+
+function textColumn(encoding: Exclude<LabelledEncoding, { kind: 'table' }>): string {
+  return encoding.column ?? 'text'
+}
