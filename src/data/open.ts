@@ -50,7 +50,7 @@ export interface OpenDataOptions extends OpenDatasetOptions {
  */
 export async function openData(nameOrPath: string, { images, table = {}, ...options }: OpenDataOptions = {}): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
-  const { ignore: _, categories: __, ...labelled } = table
+  const { ignore: _, categories: __, quantities: ___, ...labelled } = table
   const { context, tokenizer } = options
   const texts = {
     ...labelled,

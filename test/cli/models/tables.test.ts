@@ -50,10 +50,22 @@ describe('arbalest on a table', () => {
     expect(first).to.match(/^"a, b",100,south,\d+/)
     const price = Number(first.split(',').at(-1))
     expect(price).to.be.within(220_000, 280_000)
+    expect(stderr).to.equal(
+      `${csv}: column "district": 1 row has a value that the model does not know, as "unheard of" in line 3: it counts as one of its rare values\n`
+    )
     const { lines } = await run(['predict', model, csv, '--json'])
     expect(lines[0]).to.deep.equal({ note: 'a, b', area: '100', district: 'south', 'predicted price': price })
     const loaded = await loadModel(model)
     expect([...loaded.predict(rows)][0]).to.equal(price)
+  })
+
+  it('names file, line, column and value of what cannot be predicted by', async () => {
+    const rows = Array.from({ length: 2000 }, (_, i) => `${i === 1500 ? '82,5' : 40 + (i % 90)};north`)
+    const csv = await folder.write('commas.csv', Buffer.from(['area;district', '', ...rows].join('\n')))
+    const said =
+      /^DATA_CORRUPT: .*commas\.csv: line 1503, column "area": expected a finite number, found "82,5"; correct it \(write it as 1234\.5\), or leave the cell empty\n$/
+    const { stderr, code } = await run(['predict', model, csv])
+    expect([code, stderr]).to.satisfy(([status, text]: [number, string]) => status === 1 && said.test(text), stderr)
   })
 
   it('measures on other rows by the encoding that the model keeps', async () => {
@@ -74,7 +86,9 @@ describe('arbalest on a table', () => {
     expect(await refusal('--data', file, '--target', 'price', '--monitor', 'accuracy')).to.match(/^INVALID_OPTION: --monitor: /)
     expect(await refusal('--data', 'digits', '--target', 'price')).to.match(/^INVALID_OPTION: --target: received "price"; leave it out/)
     const csv = await folder.write('lacks.csv', Buffer.from('area\n1\n'))
-    expect((await run(['predict', model, csv])).stderr).to.match(/^INVALID_OPTION: inputs: .*it has no column "district"/)
+    expect((await run(['predict', model, csv])).stderr).to.match(
+      /^UNKNOWN_NAME: .*lacks\.csv: it has no column "district", .*\(it has "area"\)/
+    )
     expect((await run(['predict', model, 'three.png'])).stderr).to.match(/^INVALID_OPTION: inputs: .*takes rows/)
   })
 
