@@ -86,7 +86,7 @@ async function namedCheckpoint(folder: string): Promise<Checkpoint> {
 }
 
 /** Throws LOSS_NOT_FINITE for a model that had diverged already. */
-function checkSound({ folder, manifest }: Checkpoint): void {
+export function checkSound({ folder, manifest }: Checkpoint): void {
   const measured = measuredHere(checkedState(folder, manifest.state))
   if (!measured || Number.isFinite(measured.testLoss)) return
   const message = `${folder}: its test loss was not a finite number; going back to an earlier one`

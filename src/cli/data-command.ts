@@ -4,7 +4,9 @@ import { checkData, getData, remoteNames, type CheckedData, type DownloadProgres
 import { withFlagsOf } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
-import { bytes, external, tableLines, type Column } from './text.js'
+import { Pace } from './reporters/pace.js'
+import { hasCursor } from './terminal.js'
+import { bytes, external, percent, tableLines, type Column } from './text.js'
 
 interface DataFlags extends CommonFlags {
   readonly dataDir?: string
@@ -31,10 +33,10 @@ export const defineData: DefineCommand = (data, { finish }) => {
     .action(async (names: readonly string[], flags: DataFlags) => finish(await withFlagsOf(check, runCheck(names, flags))))
 }
 
-/** `arbalest data get`: fetches data sets one after the other, with a progress bar on a terminal. */
+/** `arbalest data get`: fetches data sets one after the other, with a progress bar on a terminal, and lines of progress elsewhere. */
 async function runGet(names: readonly string[], { dataDir: directory, mirror, json = false }: DataFlags): Promise<ExitCode> {
   for (const name of names) {
-    const bar = json || !process.stderr.isTTY ? undefined : new DownloadBar()
+    const bar = json ? undefined : hasCursor(process.stderr) ? new DownloadBar() : new DownloadLines()
     try {
       const got = await getData(name, { directory, mirror, onProgress: (progress) => bar?.show(progress) })
       bar?.close()
@@ -87,4 +89,15 @@ class DownloadBar {
     if (this.#file !== undefined) this.#bar.stop()
     this.#file = undefined
   }
+}
+
+/** A line now and then, on stderr as the bar. */
+class DownloadLines {
+  readonly #pace = new Pace()
+
+  show({ file, bytes: got, of }: DownloadProgress): void {
+    if (this.#pace.isDue()) process.stderr.write(`${external(file)}: ${percent(got / of)} of ${bytes(of)}\n`)
+  }
+
+  close(): void {}
 }

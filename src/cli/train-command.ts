@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { train, zoo, type Job, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { isFirstProcess, jobOfProcess } from '../hosts/tenants.js'
@@ -14,6 +15,7 @@ import { ProgressBar } from './reporters/progress-bar.js'
 import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { hasCursor } from './terminal.js'
 import { external } from './text.js'
 import type { FlagValues } from './option-flags.js'
 import { addTrainFlags, flagOf, trainOptionsOf } from './train-flags.js'
@@ -124,8 +126,7 @@ function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
   const job = jobOfProcess()
   if (json) return new JsonLines(output, job)
   if (job !== undefined) return new PlainLines(ofJob(output, job))
-  const hasCursor = output.isTTY === true && process.env['TERM'] !== 'dumb'
-  return hasCursor ? new ProgressBar(output) : new PlainLines(output)
+  return hasCursor(output) ? new ProgressBar(output) : new PlainLines(output)
 }
 
 /** Lines of text, each with its job's number in front. */
@@ -167,6 +168,6 @@ function isOverfitTest({ overfit, dryRun }: TrainOptions): boolean {
 /** A model that cannot overfit a few batches fails the test. */
 function reportOverfit(losses: readonly number[], json: boolean): ExitCode {
   const { learnt, text } = overfitResult(losses[0] ?? NaN, losses.at(-1) ?? NaN)
-  ;(json ? process.stderr : process.stdout).write(`${text}\n`)
+  ;(json ? process.stderr : process.stdout).write(`${json ? stripVTControlCharacters(text) : text}\n`)
   return learnt ? EXIT.done : EXIT.failed
 }

@@ -45,9 +45,9 @@ export function canShrink({ kind, version }: LauncherProgram): boolean {
   return kind === 'Open MPI' && parseInt(version, 10) >= 5
 }
 
-/** Variables of ours that every process shall have. Launchers pass on what they need themselves; Hydra and Slurm pass on everything. */
+/** Variables that every process shall have. Launchers pass on what they need themselves; Hydra and Slurm pass on everything. */
 function passedOn(env: Launch['env']): readonly string[] {
-  return Object.keys(env).filter((name) => /^(?:ARBALEST_|NODE_OPTIONS$)/.test(name) && env[name] !== undefined)
+  return Object.keys(env).filter((name) => /^(?:ARBALEST_|(?:NODE_OPTIONS|NO_COLOR|FORCE_COLOR)$)/.test(name) && env[name] !== undefined)
 }
 
 function openMpiLine(launch: Launch): readonly string[] {

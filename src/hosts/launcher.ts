@@ -22,6 +22,14 @@ export function launchedProcess(env: Environment = process.env): LaunchedProcess
 }
 
 /**
+ * Whether what this process writes goes to a launcher, even if it has a terminal: Open MPI gives each process one of its own, and passes the text on to its output, which may be a
+ * file. `arbalest launch` reads it line by line.
+ */
+export function isWithoutTerminal(env: Environment = process.env): boolean {
+  return byOpenMpi(env) !== undefined || env['ARBALEST_LAUNCHED'] !== undefined
+}
+
+/**
  * Whether this process serves the others of its launcher as a hub, although it was started by the same command line: the variable ARBALEST_HUBS says how many of
  * the last processes do.
  */

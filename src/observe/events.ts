@@ -154,6 +154,8 @@ export interface ResumedEvent {
   readonly iteration: number
   /** Newer checkpoints that are damaged, and how. */
   readonly refused: readonly { readonly folder: string; readonly reason: string }[]
+  /** Why nothing is left to train: the run had come to this end already. Absent where it goes on. */
+  readonly ended?: Exclude<FinishedEvent['reason'], 'stopped'>
 }
 
 /** The loss was not a finite number. The run goes back with a lower rate: to a checkpoint if a `resumed` event follows, else to its start. */

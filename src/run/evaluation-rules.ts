@@ -1,4 +1,5 @@
 import type { MeasuredModel } from '../checkpoints/resume.js'
+import type { PastEvaluation } from '../checkpoints/run-state.js'
 import { SCALARS } from '../metrics/metric-names.js'
 import type { EarlyEnd, EvaluatedEvent } from '../observe/events.js'
 import type { Monitored, UntilSettings } from '../options/until.js'
@@ -41,6 +42,11 @@ export class StoppingRules {
     this.#sinceBest = better ? 0 : this.#sinceBest + 1
     return this.#sinceBest >= patience ? 'patience' : undefined
   }
+}
+
+/** What `rules` decide after the measurements that were made before: the last verdict. */
+export function replayed(rules: StoppingRules, measurements: readonly PastEvaluation[]): EarlyEnd | undefined {
+  return measurements.map(({ event, seconds, unplanned }) => rules.verdict(event, seconds, unplanned)).at(-1)
 }
 
 /** Keeps the best central model of all that were measured; of equal ones the one with the lower loss. */

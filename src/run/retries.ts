@@ -1,6 +1,7 @@
 import { ArbalestError } from '../errors.js'
 import type { Settings } from '../options/settings.js'
 import { isLoss, type Intervention } from '../schedules/interventions.js'
+import { withWayOn } from './diverged.js'
 import type { JobControl, JobOutcome } from './job.js'
 
 /**
@@ -21,7 +22,8 @@ export async function runWithRetries(
       return await (retries === 0 ? run(settings, control, keep) : run(again, withoutStarted(control), keep))
     } catch (error) {
       const diverged = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'
-      if (!diverged || !onNaN || retries >= onNaN.retries || control.stop.aborted) throw error
+      if (!diverged) throw error
+      if (!onNaN || retries >= onNaN.retries || control.stop.aborted) throw await withWayOn(error, settings)
       // A run that went on from a checkpoint may have had a lower scale than its settings say.
       const { iteration, learningRateScale: failed = learningRateScale } = error.data
       learningRateScale = Number(failed) * onNaN.learningRateFactor

@@ -7,6 +7,7 @@ import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, ResumedEvent, Set
 import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Intervention } from '../schedules/interventions.js'
 import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
+import { replayed, StoppingRules } from './evaluation-rules.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
 
@@ -32,8 +33,12 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
   }
 }
 
-export function resumedEvent({ folder, state: { round, iteration } }: Resumption, refused: ResumedEvent['refused']): ResumedEvent {
-  return { event: 'resumed', folder, round, iteration, refused }
+export function resumedEvent(
+  { folder, state: { round, iteration, measurements } }: Resumption,
+  { settings, schedule, refused }: Pick<PreparedRun, 'settings' | 'schedule' | 'refused'>
+): ResumedEvent {
+  const ended = replayed(new StoppingRules(settings.until), measurements) ?? (round >= schedule.rounds ? 'completed' : undefined)
+  return { event: 'resumed', folder, round, iteration, refused, ...(ended && { ended }) }
 }
 
 export function setAsideEvent(moved: readonly SetAside[], refused: ResumedEvent['refused']): SetAsideEvent {

@@ -11,7 +11,7 @@ import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
-import { BestModel, scoreOf, StoppingRules } from './evaluation-rules.js'
+import { BestModel, replayed, scoreOf, StoppingRules } from './evaluation-rules.js'
 import { leaderOf } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
 import type { Growth } from './memory/budget.js'
@@ -107,7 +107,8 @@ export class RunLoop {
     const { run, population, checkpoints, interventions } = this.#options
     const { settings } = run
     const resumed = run.resumption?.state
-    let ended: EndReason | undefined = this.#replayVerdicts()
+    // Brings the rules to where they were at the checkpoint.
+    let ended: EndReason | undefined = replayed(this.#stoppingRules, this.#evaluations)
     let measured: EvaluatedEvent | undefined
     // With `overfit`, measure once before training, for comparison.
     if (settings.overfit !== undefined) this.#control.emit(await this.#measure())
@@ -149,11 +150,6 @@ export class RunLoop {
       checkpoints: checkpoints?.completeness,
       hosts: run.hosts?.host.size
     })
-  }
-
-  /** Brings the stopping rules to where they were at the checkpoint. Returns their last verdict. */
-  #replayVerdicts(): EndReason | undefined {
-    return this.#evaluations.map(({ event, seconds, unplanned }) => this.#stoppingRules.verdict(event, seconds, unplanned)).at(-1)
   }
 
   /** Whether an undisturbed run measures its central model at this round. */

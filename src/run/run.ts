@@ -313,7 +313,7 @@ async function begin(
   if (levels) control.emit(levels)
   if (exchange) control.emit(exchange.event)
   if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
-  if (resumption) control.emit(resumedEvent(resumption, refused))
+  if (resumption) control.emit(resumedEvent(resumption, prepared))
   return checkpoints
 }
 

@@ -1,9 +1,10 @@
 import type { GroupStatus } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import type { ArbalestError } from '../errors.js'
 import { iterationSamples } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import { highestLearningRate } from '../schedules/curves.js'
 import type { PopulationControl } from '../tuner/population-control.js'
+import { notFinite } from './diverged.js'
 import { leaderOf } from './hosts/meeting.js'
 import type { Interventions } from './interventions.js'
 import type { RunActors } from './start-actors.js'
@@ -216,7 +217,6 @@ export class TrainingLoop {
     const { run, population } = this.#options
     const { optimiser, learningRateScale } = run.settings
     const learningRate = highestLearningRate(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
-    const message = `optimiser.learningRate: received ${learningRate}; ${what} at iteration ${iteration}: use a lower learning rate`
-    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, learningRate, learningRateScale } })
+    return notFinite(what, { iteration, learningRate, learningRateScale })
   }
 }

@@ -42,6 +42,22 @@ describe('arbalest train', () => {
     expect(stdout.trimEnd().split('\n').length).to.be.at.most(30)
   })
 
+  it('says of a run that had come to its end that nothing is left to train, and which flag lets it go on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest-complete-'))
+    try {
+      const train = (...more: string[]) => run([...TINY, '--checkpoint-dir', join(folder, 'kept'), '--lr-schedule', 'constant', ...more])
+      expect((await train('--steps', '5')).stdout).to.not.include('nothing is left')
+      const again = await train('--steps', '5')
+      expect(again.code, again.stderr).to.equal(0)
+      expect(again.stdout).to.match(
+        /^resumed at iteration 5 from .*: nothing is left to train\. Give more --epochs or --steps than before to go on/m
+      )
+      expect((await train('--steps', '8')).stdout).to.match(/^resumed at iteration 5 from \S+$/m)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
   it('saves the model in the end, and says before the first step where it cannot', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'arbalest-save-'))
     try {

@@ -133,6 +133,41 @@ describe('A run whose loss is no number any more', function () {
     expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
   })
 
+  it('ends with what was not finite, when, a lower rate, and the option with which it goes on from its newest checkpoint', async () => {
+    await using folder = await Folder.make()
+    const { onNaN: _, ...ending } = stumbling({ checkpoint: folder.path })
+    const error = await refused(
+      'LOSS_NOT_FINITE',
+      () => train(ending).finished,
+      'received 0.01; the loss was not a finite number at iteration 3'
+    )
+    expect(error.message).to.include('the training has diverged: use a lower learning rate, such as 0.001')
+    expect(error.message).to.include('goes on from the newest checkpoint')
+    const [, factor, newest] = /--nan-lr-factor (\S+)\) goes on from the newest checkpoint, (.+), and multiplies/.exec(error.message)!
+    expect(newest).to.match(/checkpoint-0+25$/)
+    const events = await eventsOf(stumbling({ checkpoint: folder.path, onNaN: { learningRateFactor: Number(factor) } }))
+    expect(events.find((event) => event.event === 'resumed')).to.include({ iteration: 25, folder: newest })
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
+  })
+
+  it('says that there is no checkpoint yet, or that none is kept', async () => {
+    await using folder = await Folder.make()
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(options({ checkpoint: folder.path })).finished,
+      `there is no checkpoint yet in ${folder.path}: begin again`
+    )
+    await refused('LOSS_NOT_FINITE', () => train(options({})).finished, 'such as 0.1', 'the run keeps no checkpoint', '--checkpoint-dir')
+  })
+
+  it('tells the rate that it had come to where it has gone back too often', async () => {
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(options({ onNaN: { learningRateFactor: 0.5, retries: 2 } })).finished,
+      'received 1e+30, times 0.25 since the run went back'
+    )
+  })
+
   it('ends as it would without, once it has gone back often enough', async () => {
     await refused(
       'LOSS_NOT_FINITE',

@@ -133,6 +133,24 @@ describe('A run that goes on from a checkpoint', function () {
     }
   })
 
+  it('says that nothing is left to train where it had come to its end, and why; more of that lets it go on', async () => {
+    const eventsOf = async (more: Partial<TrainOptions>) => {
+      const events: JobEvent[] = []
+      for await (const event of train({ model, data, learners: 1, batch: 8, seed: 1, checkpoint: join(folder.path, 'kept'), ...more }))
+        events.push(event)
+      return { resumed: events.find((event) => event.event === 'resumed'), finished: events.at(-1) as FinishedEvent }
+    }
+    const first = await eventsOf({ until: { steps: 20 } })
+    expect(first.resumed).to.equal(undefined)
+    const again = await eventsOf({ until: { steps: 20 } })
+    expect(again.resumed).to.include({ iteration: 20, ended: 'completed' })
+    expect(again.finished).to.include({ reason: 'completed', iterations: 20, weightsSha256: first.finished.weightsSha256 })
+    expect((await eventsOf({ until: { steps: 90, loss: 1e9 } })).resumed).to.include({ iteration: 20, ended: 'loss' })
+    const further = await eventsOf({ until: { steps: 30 } })
+    expect(further.resumed).to.not.have.property('ended')
+    expect(further.finished).to.include({ iterations: 30 })
+  })
+
   it('goes on after a stop, and says so', async () => {
     const dir = join(folder.path, 'stopped')
     const more = { until: { steps: 300 }, checkpoint: { dir } }

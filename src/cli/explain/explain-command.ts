@@ -7,6 +7,7 @@ import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
 import { checkPlotName, writeChart } from '../svg-file.js'
+import { hasColours } from '../terminal.js'
 import { memoryChart } from './memory-chart.js'
 import { predictionReport } from './prediction-report.js'
 import { report } from './report.js'
@@ -62,7 +63,7 @@ async function runExplain(
   process.stdout.write(
     json
       ? `${JSON.stringify({ event: 'explained', ...explained })}\n`
-      : `${report(explained, { colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined }).join('\n')}\n`
+      : `${report(explained, { colour: hasColours(process.stdout) }).join('\n')}\n`
   )
   return EXIT.done
 }

@@ -9,6 +9,7 @@ import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
 import { Agent } from './agent.js'
+import { launchedEnvironment } from './launched-environment.js'
 import { trainingOf } from './launched-training.js'
 import { jobsIn, programOf, sharingLaunch, type LaunchedJob } from './sharing-jobs.js'
 
@@ -94,7 +95,7 @@ function soloLaunch(
     hosts: hosts.length === 0 ? [] : placed(processes, hosts),
     processes,
     program: programOf(words, json),
-    env: { ...process.env, ARBALEST_LAUNCHED: '1', ...(hubs > 0 && { ARBALEST_HUBS: String(hubs) }) },
+    env: launchedEnvironment(hubs > 0 ? { ARBALEST_HUBS: String(hubs) } : {}),
     shrinks: settings.shrink,
     isRoot: process.getuid?.() === 0
   }

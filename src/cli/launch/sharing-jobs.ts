@@ -6,6 +6,7 @@ import { canShrink, type Launch } from '../../hosts/launcher-line.js'
 import type { LauncherProgram } from '../../hosts/launcher-program.js'
 import { TENANTS } from '../../hosts/tenants.js'
 import type { LaunchSettings } from '../../options/launch.js'
+import { launchedEnvironment } from './launched-environment.js'
 
 /** A job of a command line, and how many processes train it; undefined if the hosts decide. */
 export interface LaunchedJob {
@@ -72,7 +73,7 @@ export function sharingLaunch(jobs: readonly LaunchedJob[], { hosts, hubs, launc
     processes,
     program: hub.program,
     programs: [...jobs.map(({ words }, i) => ({ processes: counts[i]!, program: programOf(words, json) })), hub],
-    env: { ...process.env, ARBALEST_LAUNCHED: '1', [TENANTS]: counts.join(',') },
+    env: launchedEnvironment({ [TENANTS]: counts.join(',') }),
     shrinks: true,
     isRoot: process.getuid?.() === 0
   }

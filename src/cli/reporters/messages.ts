@@ -1,4 +1,3 @@
-import colours from 'picocolors'
 import type {
   ColumnReport,
   EvaluatedEvent,
@@ -13,11 +12,13 @@ import type {
   PlannedProgram,
   PopulationEvent,
   ProgressEvent,
+  ResumedEvent,
   SetAsideEvent,
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
 import { numbersText } from '../models/metric-tables.js'
+import { colours } from '../terminal.js'
 import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 
 /** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
@@ -36,7 +37,7 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
     case 'setAside':
       return event.checkpoints.map(setAside).join('\n')
     case 'resumed':
-      return `${colours.cyan('resumed')} at iteration ${count(event.iteration)} from ${external(event.folder)}`
+      return resumed(event)
     case 'checkpoint':
       // Only a failure is worth a line.
       return event.reason === null
@@ -149,6 +150,29 @@ function levels({ devices, levels: names, reason }: LevelsEvent): string {
   return `${colours.cyan(subject)}, averaged by ${['learners', ...names].join(', ')}: ${external(reason)}`
 }
 
+const END_REASONS = {
+  completed: '',
+  accuracy: ' because it reached the accuracy',
+  loss: ' because it reached the loss',
+  seconds: ' because its time was up',
+  patience: ' because it improved no more'
+} as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
+
+/** What lets a run go on that has ended for a reason, and what a new run needs. */
+const MORE = {
+  completed: 'more --epochs or --steps than before',
+  accuracy: 'a higher --until-accuracy',
+  loss: 'a lower --until-loss',
+  seconds: 'more --seconds',
+  patience: 'more --patience'
+} as const satisfies Record<NonNullable<ResumedEvent['ended']>, string>
+
+function resumed({ iteration, folder, ended }: ResumedEvent): string {
+  const from = `${colours.cyan('resumed')} at iteration ${count(iteration)} from ${external(folder)}`
+  if (ended === undefined) return from
+  return `${from}, where the run was ${colours.yellow('complete')}${END_REASONS[ended]}: nothing is left to train. Give ${MORE[ended]} to go on, or another --checkpoint-dir to begin anew`
+}
+
 function setAside({ folder, movedTo, reason }: SetAsideEvent['checkpoints'][number]): string {
   return `${colours.yellow('moved aside')}: ${external(folder)} to ${external(movedTo)}: ${external(reason ?? 'the run begins before it')}`
 }
@@ -173,14 +197,6 @@ function population({ round, from, to, reason }: PopulationEvent): string {
   const subject = from === to ? learnerCount(to) : `${from} -> ${to} learners`
   return `${colours.cyan(subject)} at round ${round}: ${external(reason)}`
 }
-
-const END_REASONS = {
-  completed: '',
-  accuracy: ' because it reached the accuracy',
-  loss: ' because it reached the loss',
-  seconds: ' because its time was up',
-  patience: ' because it improved no more'
-} as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
 
 /** In the last line of a run that lacks one. */
 export const NOT_ALL_CHECKPOINTS = 'not every checkpoint could be written'

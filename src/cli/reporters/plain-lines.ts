@@ -1,25 +1,19 @@
 import type { JobEvent, ProgressEvent } from '../../index.js'
 import { count, duration, loss, secondsLeft } from '../text.js'
 import { dataWait, eventMessage } from './messages.js'
+import { Pace } from './pace.js'
 import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
-
-/** Progress is written at each twentieth of a run, but not more often than every two seconds, so that logs stay short. */
-const SHARE = 1 / 20
-const SECONDS = 2
 
 /** Writes events as lines of text, for files and pipes. */
 export class PlainLines implements Reporter {
   readonly #output: Output
-  readonly #now: () => number
-  #nextShare = SHARE
-  #nextTime: number
+  readonly #pace: Pace
   #throughput: ThroughputMeter | undefined
 
   /** `now` returns milliseconds. */
-  constructor(output: Output, { now = () => performance.now() }: { now?: () => number } = {}) {
+  constructor(output: Output, { now }: { now?: () => number } = {}) {
     this.#output = output
-    this.#now = now
-    this.#nextTime = now() + 1000 * SECONDS
+    this.#pace = new Pace(now)
   }
 
   show(event: JobEvent): void {
@@ -32,12 +26,9 @@ export class PlainLines implements Reporter {
 
   #progress(event: ProgressEvent): string | undefined {
     const throughput = this.#throughput?.at(event) ?? event.imagesPerSecond
-    const share = event.iteration / event.iterations
-    if (share < this.#nextShare || this.#now() < this.#nextTime) return undefined
-    this.#nextShare = (Math.floor(share / SHARE) + 1) * SHARE
-    this.#nextTime = this.#now() + 1000 * SECONDS
+    if (!this.#pace.isDue()) return undefined
     const left = duration(secondsLeft(event))
-    const done = `${Math.floor(100 * share)}%`.padStart(4)
+    const done = `${Math.floor((100 * event.iteration) / event.iterations)}%`.padStart(4)
     return `${done}  epoch ${event.epoch.toFixed(2)}  loss ${loss(event.loss)}  ${count(throughput)} images/s  ${left} left${dataWait(event)}`
   }
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import colours, { createColors } from 'picocolors'
+import { createColors } from 'picocolors'
 import { ArbalestError, unknownName } from '../../errors.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { wholeNumber } from '../flag-values.js'
+import { hasColours, hasCursor } from '../terminal.js'
 import { bytes, count, duration, external, tableLines, type Column } from '../text.js'
 import { JobPoller, type JobRates } from './actor-rates.js'
 
@@ -48,7 +49,7 @@ export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.Wri
     const jobs = await poller.poll(pid)
     if (pid !== undefined && jobs.length === 0) return EXIT.done
     if (json) output.write(`${JSON.stringify({ event: 'top', jobs })}\n`)
-    else screen.show(topTable(jobs, { colour: colours.isColorSupported && output.isTTY }))
+    else screen.show(topTable(jobs, { colour: hasColours(output) }))
     if (once) return EXIT.done
   }
 }
@@ -105,7 +106,7 @@ class Screen {
 
   constructor(output: NodeJS.WriteStream) {
     this.#output = output
-    this.#overwrites = output.isTTY && process.env['TERM'] !== 'dumb'
+    this.#overwrites = hasCursor(output)
   }
 
   show(lines: readonly string[]): void {
