@@ -101,7 +101,8 @@ export {
 } from './schedules/learning-rates.js'
 
 export * from './model/layers.js'
-export { modelFile, type ModelFileOptions } from './checkpoints/find-model.js'
+export { modelFile } from './checkpoints/model-file.js'
+export type { ModelFileOptions } from './checkpoints/find-model.js'
 export { loadModel } from './trained/load-model.js'
 export type { LoadModelOptions } from './trained/load-model-options.js'
 export type { TrainedModel } from './trained/trained-model.js'
@@ -117,8 +118,18 @@ export { parameterCount, type LossChoice } from './model/graph-builder.js'
 
 export { datasetFromArrays } from './data/from-arrays.js'
 export type { ArrayDatasetOptions, SampleArrays } from './data/array-options.js'
-export { datasetFromText, type TextDatasetOptions } from './data/text.js'
-export { datasetFromTable, type TableDataset } from './data/tables/table.js'
+export {
+  checkData,
+  datasetByEncoding,
+  datasetFromTable,
+  datasetFromText,
+  datasetFromTexts,
+  getData,
+  imageFolder,
+  readImage
+} from './data/datasets.js'
+export type { TextDatasetOptions } from './data/text.js'
+export type { TableDataset } from './data/tables/table.js'
 export { isTablePath, readTable } from './data/tables/table-file.js'
 export type { ReadTableOptions, RowBlock, TableSink } from './data/tables/row-block.js'
 export type { TableDatasetOptions, TableOptions } from './data/tables/table-options.js'
@@ -136,19 +147,19 @@ export type {
   TargetEncoding,
   TextEncoding
 } from './formats/encoding.js'
-export { datasetByEncoding } from './data/encoded-dataset.js'
 export { ModelInputs, type UnknownValues } from './data/model-inputs.js'
 export type { CellTally, PlacedCell } from './data/tables/column.js'
-export { checkData, remoteNames, type CheckDataOptions, type CheckedData, type CheckedFile } from './data/remote/check-data.js'
-export { getData, type GetDataOptions, type GotFile } from './data/remote/get-data.js'
+export { remoteNames } from './data/remote/sources.js'
+export type { CheckDataOptions, CheckedData, CheckedFile } from './data/remote/check-data.js'
+export type { GetDataOptions, GotFile } from './data/remote/get-data.js'
 export type { DownloadOptions, DownloadProgress } from './data/remote/download.js'
-export { datasetFromTexts, holdsTexts, type TextsDataset } from './data/texts/labelled-texts.js'
+export { holdsTexts } from './data/texts/text-folder.js'
+export type { TextsDataset } from './data/texts/labelled-texts.js'
 export type { TextsOptions } from './data/texts/texts-options.js'
-export { openData, type OpenDataOptions } from './data/open.js'
-export { datasetNames, datasetTraits, openDataset, textNames, type OpenDatasetOptions } from './data/open.js'
+export { datasetNames, datasetTraits, textNames } from './data/dataset-names.js'
+export { openData, openDataset, type OpenDataOptions, type OpenDatasetOptions } from './data/open.js'
 export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
 export { imagesIn } from './data/images/image-files.js'
-export { imageFolder } from './data/images/image-folder.js'
 export type { ImageFolderOptions } from './data/images/image-options.js'
 export type { ColourJitter } from './data/images/colour-jitter.js'
 export type { RandomCrop } from './data/images/random-crop.js'
@@ -157,16 +168,17 @@ export type { Draws } from './data/random.js'
 export type { FeedOptions, ReaderSpec, StreamedSamples } from './data/dataset.js'
 export type { DatasetSpec } from './engine/contract.js'
 
-export { readImage, type ImageSource } from './data/images/read-image.js'
+export type { ImageSource } from './data/images/read-image.js'
 
-export { importWeights, type ImportedWeights, type ImportOptions, type ReadModel } from './formats/import-weights.js'
+export { checkSavePath, importWeights, readModel, saveModel } from './formats/model-files.js'
+export type { ImportedWeights, ImportOptions, ReadModel } from './formats/import-weights.js'
 export { exportOnnx, type OnnxOptions } from './formats/onnx/export.js'
 export type { Normalisation } from './model/normalisation.js'
 export type { ElementTypeName } from './formats/tensor.js'
 export type { SafetensorsHeader, TensorEntry } from './formats/safetensors-header.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
-export { readModel, type ReadModelOptions } from './formats/read-model.js'
-export { checkSavePath, saveModel, type ModelFormat, type SaveOptions } from './formats/save.js'
+export type { ReadModelOptions } from './formats/read-model.js'
+export type { ModelFormat, SaveOptions } from './formats/save.js'
 export type { SavedModel } from './formats/saved-model.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 export type { TokenizerFiles } from './formats/tokenizer/tokenizer-files.js'

@@ -5,17 +5,42 @@ const INDEX = new URL('../src/index.js', import.meta.url).href
 /** Hooks of module loading that tell of every file. */
 const TELLS = `import { writeSync } from 'node:fs'
 export function load(url, context, next) { writeSync(1, url + '\\n'); return next(url, context) }`
+/** Each file takes a third of a millisecond or more: most of the time of the import. Before adding to this, load the files when they are used. */
+const MOST_FILES = 195
+/** Packages that every program has; others are loaded when they are used. */
+const PACKAGES = ['eventemitter3', 'valibot']
+
+/** The files that a program loads. */
+function loadedBy(program: string): string[] {
+  const hooks = `data:text/javascript,${encodeURIComponent(TELLS)}`
+  const all = `import { register } from 'node:module'; register(${JSON.stringify(hooks)}); ${program}`
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', all], { encoding: 'utf8' })
+  expect(status, stderr).to.equal(0)
+  return stdout.split('\n').filter((line) => line.startsWith('file:'))
+}
 
 describe("import 'arbalest'", () => {
+  const files = loadedBy(`await import(${JSON.stringify(INDEX)})`)
+
   it('loads what a program can call, and not what a run, a loaded model, an explanation or a hub needs', () => {
-    const hooks = `data:text/javascript,${encodeURIComponent(TELLS)}`
-    const program = `import { register } from 'node:module'; register(${JSON.stringify(hooks)}); await import(${JSON.stringify(INDEX)})`
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
-    expect(status, stderr).to.equal(0)
-    const files = stdout.split('\n')
     expect(files.filter((file) => file.endsWith('src/run/train.js'))).to.have.length(1)
     const late = ['run/run.js', 'run/explain-step.js', 'run/predict-step.js', 'run/hosts/serve-hub.js', 'trained/open-model.js']
     const heavy = [...late, 'crossover/device-scheduler.js', 'runtime/system.js', 'actors/supervisor.js', 'compiler/lower.js']
     expect(files.filter((file) => heavy.some((name) => file.endsWith(`src/${name}`)))).to.deep.equal([])
+  })
+
+  it('loads few files and few packages', () => {
+    expect(files.length).to.be.within(100, MOST_FILES)
+    const packages = files.flatMap((file) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? [])
+    expect([...new Set(packages)].sort()).to.deep.equal(PACKAGES)
+  })
+
+  it('loads the readers of a kind of files when one is opened', () => {
+    const reader = (name: string) => (file: string) => file.endsWith(`src/data/${name}.js`)
+    const readers = ['text', 'tables/table', 'tables/csv', 'tables/parquet', 'texts/labelled-texts', 'images/image-folder', 'digits/digits']
+    expect(readers.filter((name) => files.some(reader(name)))).to.deep.equal([])
+    const opening = `const { datasetFromText } = await import(${JSON.stringify(INDEX)}); await datasetFromText({ text: 'abc'.repeat(20), context: 2 })`
+    const opened = loadedBy(opening)
+    expect(readers.filter((name) => opened.some(reader(name)))).to.deep.equal(['text'])
   })
 })

@@ -5,7 +5,7 @@ import { setAside, type SetAside } from '../checkpoints/set-aside.js'
 import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
-import { saveModel } from '../formats/save.js'
+import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
@@ -96,6 +96,6 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
   async #writeModel(path: string, snapshot: Handle, statistics: FloatTensors): Promise<void> {
     const { parameters, model, normalisation, classNames, encoding } = this.#options
     const weights = parameterTensors(parameters, this.#engine.readSnapshot(snapshot, 'weights'))
-    await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }), ...(encoding && { encoding }) })
+    await writeModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }), ...(encoding && { encoding }) })
   }
 }

@@ -12,11 +12,8 @@ export interface ModelFileOptions {
   readonly best?: boolean | undefined
 }
 
-/**
- * The file of a trained model: `path` itself, the model file of a checkpoint, or the model file of the newest whole checkpoint in a folder, or of the best
- * one. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder without checkpoints, or with `best` without measured ones.
- */
-export async function modelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
+/** As `modelFile`. */
+export async function findModelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
   const folder = existsSync(path) && statSync(path).isDirectory()
   const several = folder && !existsSync(join(path, MANIFEST))
   if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createJiti } from 'jiti'
 import { messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
@@ -50,6 +49,7 @@ export async function loadConfig(path: string): Promise<Config> {
 export async function defaultExport(path: string, { parameter, wanted }: { parameter: string; wanted: string }): Promise<unknown> {
   const file = resolve(path)
   if (!existsSync(file)) throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}`)
+  const { createJiti } = await import('jiti')
   const jiti = createJiti(pathToFileURL(file).href, {
     virtualModules: { arbalest },
     interopDefault: false,

@@ -11,7 +11,6 @@ import { invalidFlag } from './flag-values.js'
 import type { OutputLoss } from './output-loss.js'
 import { overfitResult } from './reporters/messages.js'
 import { PlainLines } from './reporters/plain-lines.js'
-import { ProgressBar } from './reporters/progress-bar.js'
 import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
@@ -70,10 +69,10 @@ async function runTrain({ config, flags, save, json, output }: TrainRun): Promis
   checkDistinct(options, save)
   // The first of several processes saves the model.
   const file = save === undefined || !isFirstProcess() ? undefined : await checkedFile(save, options)
+  const reporter = await reporterFor(process.stdout, { json })
   const job = train(options)
   // A listener that throws ends the run before its first step.
   if (file) job.once('started', (event) => file.checkSpace(event))
-  const reporter = reporterFor(process.stdout, { json })
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
@@ -121,12 +120,14 @@ function checkDistinct({ log, trace }: TrainOptions, save: string | undefined): 
 const SILENT: Reporter = { show: () => {}, close: () => {} }
 
 /** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
-function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
+async function reporterFor(output: Output, { json }: { json: boolean }): Promise<Reporter> {
   if (!isFirstProcess()) return SILENT
   const job = jobOfProcess()
   if (json) return new JsonLines(output, job)
   if (job !== undefined) return new PlainLines(ofJob(output, job))
-  return hasCursor(output) ? new ProgressBar(output) : new PlainLines(output)
+  if (!hasCursor(output)) return new PlainLines(output)
+  const { ProgressBar } = await import('./reporters/progress-bar.js')
+  return new ProgressBar(output)
 }
 
 /** Lines of text, each with its job's number in front. */

@@ -11,12 +11,11 @@ import { crossoverSettings, type CrossoverOptions } from '../options/crossover.j
 import { settingsOf } from '../options/settings.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
-import { hostsSpecOf } from '../run/hosts/meeting.js'
+import { hostsSpecOf } from '../run/hosts/hosts-spec.js'
 import { Admission } from '../run/memory/admission.js'
 import { titleOf } from '../run/run-modules.js'
 import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import { showLive } from '../runtime/live-processes.js'
 import type { DeviceScheduler, DeviceSchedulerOptions, PolicyEvent, Way } from './device-scheduler.js'
 import { CrossedHosts } from './hosts.js'
 
@@ -149,6 +148,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   }
 
   async #train(options: DeviceSchedulerOptions): Promise<CrossoverFinishedEvent> {
+    const { showLive } = await import('../runtime/live-processes.js')
     const { ActorSystem } = await import('../runtime/system.js')
     const { DeviceScheduler: Scheduler } = await import('./device-scheduler.js')
     const system = new ActorSystem()

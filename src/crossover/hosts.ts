@@ -1,7 +1,5 @@
 import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
 import { messageOf } from '../errors.js'
-import { HostMailbox } from '../hosts/host-mailbox.js'
-import { awaitHosts, endHosts } from '../hosts/hosts-link.js'
 import type { SharedOutcome } from './device-scheduler.js'
 
 /** Seconds that hosts wait for each other at the end. */
@@ -21,6 +19,8 @@ export class CrossedHosts {
 
   /** How the jobs have trained together, as the first host has measured it: `decide` runs there. Rejects with HOST_LOST. */
   async decided(decide: () => Promise<SharedOutcome>): Promise<SharedOutcome> {
+    const { awaitHosts } = await import('../hosts/hosts-link.js')
+    const { HostMailbox } = await import('../hosts/host-mailbox.js')
     await awaitHosts(this.#engine, this.handle)
     const mailbox = new HostMailbox(this.#engine, this.handle)
     if (mailbox.rank > 0) return (await mailbox.receive(0)) as SharedOutcome
@@ -32,6 +32,7 @@ export class CrossedHosts {
   /** When every host has called it, or is lost. */
   async end(): Promise<void> {
     try {
+      const { endHosts } = await import('../hosts/hosts-link.js')
       await endHosts(this.#engine, this.handle, END_SECONDS)
     } catch (error) {
       process.emitWarning(messageOf(error), 'ArbalestWarning')

@@ -1,6 +1,4 @@
 import type { DatasetTraits, StoredDataset } from './dataset.js'
-import { CIFAR_100_TEST, CIFAR_100_TRAIN, readCifar } from './cifar.js'
-import { readIdxPair } from './idx.js'
 
 /** A file of a data set. */
 export interface CompressibleFile {
@@ -75,10 +73,13 @@ function greyImages(folders: readonly string[], classNames: readonly string[], m
     augmentation: { padding: 0, flip: false },
     folders,
     files,
-    read: async ([trainImages, trainLabels, testImages, testLabels]) => ({
-      train: await readIdxPair(trainImages!, trainLabels!, sample, classes),
-      test: await readIdxPair(testImages!, testLabels!, sample, classes)
-    })
+    async read([trainImages, trainLabels, testImages, testLabels]) {
+      const { readIdxPair } = await import('./idx.js')
+      return {
+        train: await readIdxPair(trainImages!, trainLabels!, sample, classes),
+        test: await readIdxPair(testImages!, testLabels!, sample, classes)
+      }
+    }
   }
 }
 
@@ -93,7 +94,10 @@ function cifar10(): PublishedDataset {
     augmentation: CROP_AND_FLIP,
     folders: ['cifar-10', 'cifar-10-batches-bin'],
     files: batches.map((name) => ({ name: `${name}.bin`, compressed: ['.gz', '.xz'] })),
-    read: async (paths) => ({ train: await readCifar(paths.slice(0, 5)), test: await readCifar(paths.slice(5)) })
+    async read(paths) {
+      const { readCifar } = await import('./cifar.js')
+      return { train: await readCifar(paths.slice(0, 5)), test: await readCifar(paths.slice(5)) }
+    }
   }
 }
 
@@ -108,9 +112,12 @@ function cifar100(labelIndex: 0 | 1, classNames: readonly string[]): PublishedDa
     augmentation: CROP_AND_FLIP,
     folders: ['cifar-100', 'cifar-100-binary'],
     files: ['train.bin', 'test.bin'].map((name) => ({ name, compressed: ['.gz', '.xz'] })),
-    read: async ([train, test]) => ({
-      train: await readCifar([train!], { ...CIFAR_100_TRAIN, labelIndex }),
-      test: await readCifar([test!], { ...CIFAR_100_TEST, labelIndex })
-    })
+    async read([train, test]) {
+      const { CIFAR_100_TEST, CIFAR_100_TRAIN, readCifar } = await import('./cifar.js')
+      return {
+        train: await readCifar([train!], { ...CIFAR_100_TRAIN, labelIndex }),
+        test: await readCifar([test!], { ...CIFAR_100_TEST, labelIndex })
+      }
+    }
   }
 }

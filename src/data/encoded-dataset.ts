@@ -10,15 +10,8 @@ import { noRows } from './tables/column-names.js'
 import { placeOf } from './tables/row-block.js'
 import { readTable } from './tables/table-file.js'
 
-/**
- * The rows of a table as a Dataset, all of them in its test set, by the encoding of a model that was trained on other rows. Throws UNKNOWN_NAME for a column that the table lacks,
- * DATA_CORRUPT for a row with an unknown class or without a target, and what reading the table throws.
- */
-export async function datasetByEncoding(
-  file: string,
-  encoding: LabelledEncoding,
-  classNames: readonly string[] = []
-): Promise<StoredDataset> {
+/** As `datasetByEncoding`. */
+export async function encodedDataset(file: string, encoding: LabelledEncoding, classNames: readonly string[] = []): Promise<StoredDataset> {
   const { target } = encoding
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []

@@ -1,24 +1,16 @@
-import { extname } from 'node:path'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import { dataFolder, firstPath, foldersOf } from './data-folder.js'
-import type { Dataset, DatasetTraits, StoredDataset } from './dataset.js'
-import { digits, DIGITS } from './digits/digits.js'
-import { imageFolder } from './images/image-folder.js'
+import type { Dataset, StoredDataset } from './dataset.js'
+import { datasetNames, datasetTraits, isTextPath } from './dataset-names.js'
+import { datasetFromText, imageFolder } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { SOURCES, sourceOf } from './remote/sources.js'
-import { openTable } from './tables/table.js'
 import { isTablePath } from './tables/table-file.js'
 import type { TableOptions } from './tables/table-options.js'
-import { datasetFromText, type TextDatasetOptions } from './text.js'
-import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
-import { holdsTexts, openTexts } from './texts/labelled-texts.js'
-
-/** The data sets that are texts, whose shapes and classes are known only from their files. */
-export const textNames: readonly string[] = [...TEXTS.keys()]
-
-/** The data sets that `openDataset` knows. */
-export const datasetNames: readonly string[] = ['digits', ...CATALOGUE.keys(), ...textNames]
+import type { TextDatasetOptions } from './text.js'
+import { holdsTexts } from './texts/text-folder.js'
 
 /** How `openDataset` finds or generates a data set. */
 export interface OpenDatasetOptions {
@@ -58,11 +50,15 @@ export async function openData(nameOrPath: string, { images, table = {}, ...opti
     ...(context !== undefined && { length: context }),
     ...(tokenizer !== undefined && { tokenizer })
   }
-  if (isTablePath(nameOrPath))
-    return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')
-  if (!isTextPath(nameOrPath) && holdsTexts(nameOrPath)) return openTexts(texts, 'table.')
-  if (!isTextPath(nameOrPath)) return imageFolder(nameOrPath, images)
-  return datasetFromText({ file: nameOrPath, ...windowsOf(options) })
+  if (isTextPath(nameOrPath)) return datasetFromText({ file: nameOrPath, ...windowsOf(options) })
+  const isTable = isTablePath(nameOrPath)
+  if (isTable && table.text === undefined) {
+    const { openTable } = await import('./tables/table.js')
+    return openTable({ ...table, file: nameOrPath }, 'table.')
+  }
+  if (!isTable && !holdsTexts(nameOrPath)) return imageFolder(nameOrPath, images)
+  const { openTexts } = await import('./texts/labelled-texts.js')
+  return openTexts(texts, 'table.')
 }
 
 function windowsOf({
@@ -75,27 +71,6 @@ function windowsOf({
     ...(tokenizer !== undefined && { tokenizer }),
     ...(vocabulary !== undefined && { vocabulary })
   }
-}
-
-/** Whether a name or a path is that of a text whose next characters or tokens are learnt. */
-export function readsText(nameOrPath: string): boolean {
-  return TEXTS.has(nameOrPath) || isTextPath(nameOrPath)
-}
-
-/** Whether `openData` reads a path as a text. */
-export function isTextPath(path: string): boolean {
-  return extname(path).toLowerCase() === '.txt'
-}
-
-/**
- * The shapes, classes and normalisation of a published data set, without reading its files. Throws UNKNOWN_NAME, also for a text, whose
- * characters are known only from its file.
- */
-export function datasetTraits(name: string): DatasetTraits {
-  const traits = name === 'digits' ? DIGITS : CATALOGUE.get(name)
-  if (!traits) throw unknownName('data', name, ['digits', ...CATALOGUE.keys()])
-  const { sample, classes, classNames, mean, std, augmentation } = traits
-  return { sample, classes, classNames, mean, std, augmentation }
 }
 
 /**
@@ -112,6 +87,7 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
     if (value !== undefined && !TEXTS.has(name)) throw invalidOption(option, value, `only texts have one; omit it for ${name}`)
   if (name === 'digits') {
     if (directory !== undefined) throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set')
+    const { digits } = await import('./digits/digits.js')
     return digits({ seed, ...(samples !== undefined && { samples }) })
   }
   const recipe = CATALOGUE.get(name)

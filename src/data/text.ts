@@ -41,13 +41,8 @@ const textOptions = group({
   testFraction: option(real({ above: 0, below: 1 }), { default: 0.1 })
 })
 
-/**
- * A Dataset of a text whose tokens are its characters, or those of a tokenizer: the samples are consecutive windows of `context` tokens, and the target of each
- * token is the next one. Every epoch cuts the windows at another offset. `classNames` has the characters by token, in Unicode order.
- *
- * Throws INVALID_OPTION, DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT if it is not UTF-8.
- */
-export async function datasetFromText(options: TextDatasetOptions): Promise<StoredDataset> {
+/** As `datasetFromText`. */
+export async function openText(options: TextDatasetOptions): Promise<StoredDataset> {
   const { text, file, context, testFraction, tokenizer, vocabulary: wanted, ...others } = check(textOptions, options)
   const { name = file === undefined ? 'text' : basename(file) } = others
   if (text === undefined && file === undefined) throw invalidOption('text', text, 'give a text, or a file')

@@ -41,14 +41,8 @@ export interface ImportedWeights {
   readonly unused: readonly string[]
 }
 
-/**
- * Reads a model's weights from a safetensors file with PyTorch's names and layouts, for prediction or fine-tuning. The model's layers have
- * PyTorch's names, or `names` translates them. F64, F16 and BF16 become float32; `num_batches_tracked` is ignored.
- *
- * Throws SHAPE_MISMATCH with all faults at once, DATA_CORRUPT for a number that is not finite, UNKNOWN_NAME if an entry of `reinitialise` matches
- * nothing, and the errors of SafetensorsFile.
- */
-export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+/** As `importWeights`. */
+export async function importFile(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
   await using file = await SafetensorsFile.open(path)
   return await importTensors(file, model, options)
 }

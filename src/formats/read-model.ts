@@ -8,7 +8,7 @@ import { parseEncoding } from './encoding.js'
 import { corruptFile } from './file-errors.js'
 import { isHuggingFaceFolder } from './huggingface/folder.js'
 import { readFolderModel } from './huggingface/read-folder-model.js'
-import { importWeights, namedTensors, type ImportOptions, type ReadModel } from './import-weights.js'
+import { importFile, namedTensors, type ImportOptions, type ReadModel } from './import-weights.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { SafetensorsFile } from './safetensors.js'
 import { inTurns } from '../turns.js'
@@ -25,13 +25,8 @@ export interface ReadModelOptions extends ImportOptions {
   readonly context?: number | undefined
 }
 
-/**
- * A model with its weights from a safetensors file: one that `save` has written, or any other with PyTorch's names if `model` is given. Or from a folder as
- * `save_pretrained` of Hugging Face's transformers writes it (config.json, model.safetensors or its shards, a tokenizer) of GPT-2, a ResNet or a ViT.
- * Throws INVALID_OPTION if neither the file nor the caller describes the model, and the errors of `importWeights`; for a folder also UNKNOWN_NAME for another architecture, and
- * UNSUPPORTED_OPERATOR.
- */
-export async function readModel(
+/** As `readModel`. */
+export async function readModelFile(
   path: string,
   { model: given, normalisation, classNames, context, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
@@ -45,7 +40,7 @@ export async function readModel(
     throw invalidOption('context', context, 'leave it out: only a Hugging Face folder of a model of texts takes it')
   const { metadata, elementCount } = await headerOf(path)
   const model = given ?? (await describedModel(metadata, elementCount, path))
-  const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
+  const { parameters, statistics, loaded, initialised, unused } = await importFile(path, model, options)
   const encoding = metadata['encoding'] === undefined ? undefined : parseEncoding(metadata['encoding'], path, model.input)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {

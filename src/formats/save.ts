@@ -47,18 +47,15 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
   huggingface: (path, saved) => saveFolder(path, saved)
 }
 
-/** Writes a model to a file, as `TrainedModel.save` does. Throws INVALID_OPTION and WRITE_FAILED. */
-export async function saveModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
+/** As `saveModel`. */
+export async function writeModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
   const format = options.format ?? formatOf(path)
   if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
   await SAVERS[format](path, saved, options)
 }
 
-/**
- * Checks before training that `saveModel` can write to a path, and the model, or the zoo's of a name, in the path's format if one is given. Throws
- * INVALID_OPTION, WRITE_FAILED and UNSUPPORTED_OPERATOR.
- */
-export async function checkSavePath(path: string, model?: Model | string): Promise<void> {
+/** As `checkSavePath`. */
+export async function checkPath(path: string, model?: Model | string): Promise<void> {
   const format = formatOf(path)
   if (format === 'huggingface') {
     checkNewFolder(path)

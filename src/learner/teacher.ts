@@ -5,7 +5,7 @@ import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkMemory } from '../engine/free-memory.js'
 import { invalidOption } from '../errors.js'
-import { importWeights } from '../formats/import-weights.js'
+import { importFile } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import { loadOperators } from '../model/composed.js'
 
@@ -43,7 +43,7 @@ export class Teacher {
     const given =
       weights instanceof Float32Array
         ? { parameters: weights, statistics }
-        : await importWeights(weights instanceof URL ? fileURLToPath(weights) : weights, model)
+        : await importFile(weights instanceof URL ? fileURLToPath(weights) : weights, model)
     const { elements, bytes } = program.parameters
     const wanted = bytes + program.arenas.activations + program.arenas.statistics
     checkMemory(engine, wanted, { backend, device, what: `teacher ${model.name}` })

@@ -7,7 +7,8 @@ import { MOST_PER_CORE } from '../options/learners.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import { threadsExhausted } from '../runtime/worker-thread.js'
 import { mostLearners } from '../schedules/population.js'
-import { MemoryBudget, mebibytes, THREAD_BYTES } from './memory/budget.js'
+import { MemoryBudget, THREAD_BYTES } from './memory/budget.js'
+import { mebibytes } from './memory/mebibytes.js'
 import type { MemoryNeed } from './memory/need.js'
 
 /** A learner's thread takes at least this: its JavaScript heap with the modules that it loads. */

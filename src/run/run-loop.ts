@@ -4,7 +4,7 @@ import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-
 import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
 import { ArbalestError, messageOf } from '../errors.js'
-import { saveModel } from '../formats/save.js'
+import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
@@ -93,7 +93,7 @@ export class RunLoop {
     try {
       const { round } = await actors.synchroniser.ask.status()
       const file = join(checkpoint.dir, `central-of-round-${round}.safetensors`)
-      await saveModel(file, await model())
+      await writeModel(file, await model())
       const message = `${error.message}; the central model of round ${round} is in ${file}`
       return new ArbalestError('HOST_LOST', message, { cause: error, data: { round, file } })
     } catch (failure) {

@@ -21,8 +21,8 @@ import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
 import type { Follower } from './hosts/follower.js'
-import { joinHosts } from './hosts/join.js'
-import { hostsSpecOf, leaderOf, type FollowedHosts, type Hosts, type LedHosts } from './hosts/meeting.js'
+import { hostsSpecOf } from './hosts/hosts-spec.js'
+import { leaderOf, type FollowedHosts, type Hosts, type LedHosts } from './hosts/meeting.js'
 import { Interventions } from './interventions.js'
 import { centralModel, measureCentralOn, statisticsReader } from './measure-central.js'
 import { startActors, type RunActors, type RunHooks, type SharedDevice } from './start-actors.js'
@@ -57,6 +57,7 @@ const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) 
 export async function run(given: Settings, modules: RunModules, control: JobControl, name: string): Promise<JobOutcome> {
   const spec = modules.hosts ?? hostsSpecOf(given)
   if (!spec) return recorded(given, modules, control, name)
+  const { joinHosts } = await import('./hosts/join.js')
   return joinHosts(await loadEngine(modules.engine.href), spec, given, control, {
     lead: (settings, led, hosts) => recorded(settings, modules, led, name, hosts),
     follow: (settings, following, hosts) => follow(settings, modules, following, hosts)

@@ -13,12 +13,12 @@ import type { RunCall, SendCall } from '../protocols/run-ref.js'
 import { makeSources, makeTestSources, planTestSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
-import { modelFile } from '../checkpoints/find-model.js'
+import { findModelFile } from '../checkpoints/find-model.js'
 import type { Handle, HostTierSpec, LevelSpec, MovedVectorsUse, StreamStatus } from '../engine/contract.js'
 import { giveBack } from '../engine/give-back.js'
 import { readFolder } from '../formats/huggingface/folder.js'
 import { folderWeights } from '../formats/huggingface/read-folder-model.js'
-import { importWeights } from '../formats/import-weights.js'
+import { importFile } from '../formats/import-weights.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
@@ -230,7 +230,7 @@ export async function firstWeights(
   { initial: folder, initialWeights: initial, seed }: Pick<Settings, 'initial' | 'initialWeights' | 'seed'>
 ): Promise<Float32Array> {
   if (folder !== undefined) return (await folderWeights(readFolder(folder), model, { seed })).parameters
-  if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
+  if (initial) return (await importFile(await findModelFile(initial.file), model, { ...initial, seed })).parameters
   return initialParametersInTurns(await inTurns(predictionGraphInPieces(model)), seed)
 }
 

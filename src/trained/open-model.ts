@@ -1,9 +1,9 @@
 import { loadEngine } from '../engine/contract.js'
 import { BACKENDS } from '../compiler/program.js'
-import { modelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
+import { findModelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, unknownName } from '../errors.js'
-import { readModel, type ReadModelOptions } from '../formats/read-model.js'
+import { readModelFile, type ReadModelOptions } from '../formats/read-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { loadOperators } from '../model/composed.js'
 import { inTurns } from '../turns.js'
@@ -37,5 +37,5 @@ async function readFile(path: unknown, { model, best, ...reading }: ReadModelOpt
       "give the path of a model's file or of a checkpoint, or what the synchroniser of a run answers to `model()`"
     )
   if (model) await loadOperators(model)
-  return readModel(await modelFile(path, { best }), { ...reading, model })
+  return readModelFile(await findModelFile(path, { best }), { ...reading, model })
 }

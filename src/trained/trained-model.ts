@@ -6,7 +6,7 @@ import { numberTarget, type SampleEncoding } from '../formats/encoding.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, shown } from '../errors.js'
-import { saveModel, type SaveOptions } from '../formats/save.js'
+import { writeModel, type SaveOptions } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { dataOf, parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
@@ -216,7 +216,7 @@ export class TrainedModel {
   async save(path: string, options: SaveOptions = {}): Promise<void> {
     const { model, normalisation, classNames, encoding } = this.#options
     const names = { ...(classNames && { classNames }), ...(encoding && { encoding }) }
-    await saveModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
+    await writeModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
   }
 
   #bound(): number {

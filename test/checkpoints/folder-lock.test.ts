@@ -9,12 +9,12 @@ import { Worker } from 'node:worker_threads'
 import { FolderLock } from '../../src/checkpoints/folder-lock.js'
 import { thisProcess } from '../../src/checkpoints/lock-holder.js'
 import { lockFile } from '../../src/engine/file-lock.js'
-import { modelFile } from '../../src/checkpoints/find-model.js'
 import { CheckpointStore, holdFolder } from '../../src/checkpoints/store.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { unprivileged } from '../support/unprivileged.js'
+import { modelFile } from '../../src/checkpoints/model-file.js'
 
 const STORE = new URL('../../src/checkpoints/store.js', import.meta.url).href
 

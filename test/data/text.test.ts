@@ -3,10 +3,10 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { tokenise } from '../../src/data/text.js'
 import { openDataset } from '../../src/data/open.js'
-import { datasetFromText } from '../../src/data/text.js'
 import { refused } from '../support/codes.js'
 import { requireData } from '../support/data.js'
 import { Folder } from './support/files.js'
+import { datasetFromText } from '../../src/data/datasets.js'
 
 const RHYME = 'jack and jill went up the hill to fetch a pail of water; jack fell down and broke his crown, and jill came after. '
 

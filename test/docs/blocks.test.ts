@@ -3,6 +3,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cacheFolder } from '../../src/data/cache-folder.js'
 import { blocksOf, type Block } from './page.js'
 import { few, settings } from './settings.js'
 
@@ -119,9 +120,9 @@ describe('The code of the pages', () => {
     background.push(spawn('bash', ['-c', SHELL + code], { cwd: folderOf(page), env: environment(page), detached: true, stdio: 'ignore' }))
   }
 
-  /** `~` is the page's own. */
+  /** `~` is the page's own. The digits that are kept are those of all. */
   function environment(page: string): NodeJS.ProcessEnv {
-    return { ...process.env, HOME: join(folderOf(page), 'home') }
+    return { ...process.env, ARBALEST_CACHE: cacheFolder(), HOME: join(folderOf(page), 'home') }
   }
 })
 

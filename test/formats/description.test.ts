@@ -3,15 +3,14 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { ArbalestError } from '../../src/errors.js'
 import { DESCRIPTION, describe as described, parseDescription } from '../../src/formats/description.js'
-import { readModel } from '../../src/formats/read-model.js'
 import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
-import { saveModel } from '../../src/formats/save.js'
 import { composed, defineModel, flatten, linear, residual } from '../../src/model/layers.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { deepZoo, smallZoo } from '../support/zoo.js'
 import { randomTrainedModel } from './support/random-weights.js'
+import { readModel, saveModel } from '../../src/formats/model-files.js'
 
 const operator = composed(new URL('file:///nowhere/operator.js'))
 

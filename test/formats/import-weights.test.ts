@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { importWeights, matchTensors, type ImportOptions } from '../../src/formats/import-weights.js'
+import { matchTensors, type ImportOptions } from '../../src/formats/import-weights.js'
 import { writeSafetensors, type SafetensorsFile } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
 import { predictionGraph } from '../../src/model/graph-builder.js'
@@ -12,6 +12,7 @@ import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { smallZoo } from '../support/zoo.js'
 import { expectReadBack } from './support/read-back.js'
+import { importWeights } from '../../src/formats/model-files.js'
 
 const model = defineModel({
   name: 'small',

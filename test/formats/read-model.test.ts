@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { toPyTorchName } from '../../src/formats/import-weights.js'
-import { readModel, type ReadModelOptions } from '../../src/formats/read-model.js'
+import { type ReadModelOptions } from '../../src/formats/read-model.js'
 import { writeSafetensors } from '../../src/formats/safetensors.js'
 import { predictionGraph } from '../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../src/model/graph.js'
 import type { Model } from '../../src/model/model.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
+import { readModel } from '../../src/formats/model-files.js'
 
 /** In torchvision's names and without a word about itself. */
 async function writeBare(file: string, model: Model, metadata: Record<string, string> = {}): Promise<void> {

@@ -2,15 +2,14 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDataset } from '../../src/data/open.js'
-import { importWeights } from '../../src/formats/import-weights.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, localResponseNorm, relu } from '../../src/model/layers.js'
-import { checkSavePath } from '../../src/formats/save.js'
 import { train } from '../../src/run/train.js'
 import type { Job } from '../../src/run/job.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { distance, runOnnx } from './support/onnxruntime.js'
 import { randomSamples } from './support/random-weights.js'
+import { checkSavePath, importWeights } from '../../src/formats/model-files.js'
 
 const model = defineModel({
   name: 'normed',

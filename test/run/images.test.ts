@@ -1,7 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { imageFolder } from '../../src/data/images/image-folder.js'
 import type { ImageFolderOptions } from '../../src/data/images/image-options.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, flatten, globalAvgPool, linear, maxPool2d, relu } from '../../src/model/layers.js'
@@ -11,6 +10,7 @@ import { train } from '../../src/run/train.js'
 import { Folder } from '../data/support/files.js'
 import { PHOTO_CLASSES, writePhotos } from '../data/support/photos.js'
 import { refused } from '../support/codes.js'
+import { imageFolder } from '../../src/data/datasets.js'
 
 const SIZE = 16
 const GENTLE: ImageFolderOptions = { size: SIZE, crop: { scale: [0.6, 1] }, threads: 2 }

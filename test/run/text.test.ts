@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { datasetFromText } from '../../src/data/text.js'
 import { parameterCount } from '../../src/model/graph-builder.js'
 import { gpt } from '../../src/model/zoo/index.js'
 import { train } from '../../src/run/train.js'
 import { refused } from '../support/codes.js'
+import { datasetFromText } from '../../src/data/datasets.js'
 
 const RHYME = 'jack and jill went up the hill to fetch a pail of water. '
 

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DatasetSpec } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
-import type { DatasetTraits, StoredDataset } from '../dataset.js'
+import type { StoredDataset } from '../dataset.js'
 import { Random } from '../random.js'
 import { blur, drawLines, randomScribble, toPixels } from './canvas.js'
 import { GLYPHS } from './glyphs.js'
 import { randomDistortion, writeGlyph } from './handwriting.js'
 import { keptDigitsFile, readOrDraw } from './kept-digits.js'
+import { DIGITS } from './traits.js'
 
 const SIDE = 28
 const PIXELS = SIDE * SIDE
-const SAMPLE = [1, SIDE, SIDE]
 
 const DEFAULT_SAMPLES = 20_000
 const DEFAULT_SEED = 0
@@ -19,16 +19,6 @@ const MAX_SAMPLES = 1_000_000
 
 /** The longest time for which generating digits blocks the event loop, in milliseconds. */
 const SLICE = 8
-
-/** The properties of the generated digits. */
-export const DIGITS: DatasetTraits = {
-  sample: SAMPLE,
-  classes: GLYPHS.length,
-  classNames: GLYPHS.map((_, digit) => `${digit}`),
-  mean: [0.103],
-  std: [0.23],
-  augmentation: { padding: 0, flip: false }
-}
 
 /**
  * Generates a data set of handwritten digits (1, 28, 28): `samples` for training (20,000) and a tenth as many for testing. The same seed gives
@@ -62,7 +52,7 @@ function partOf(count: number): DrawnPart {
 }
 
 function specOf({ labels, samples }: DrawnPart): DatasetSpec {
-  return { count: labels.length, sample: SAMPLE, samples, labels: Int32Array.from(labels), classes: DIGITS.classes }
+  return { count: labels.length, sample: DIGITS.sample, samples, labels: Int32Array.from(labels), classes: DIGITS.classes }
 }
 
 /**

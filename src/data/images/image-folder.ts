@@ -17,17 +17,8 @@ const TASK_SAMPLES = 16
 /** The most unreadable files that a message names beside the first. */
 const FILES_NAMED = 5
 
-/**
- * A Dataset of image files, which are decoded during training. `path` has a folder `train` and a folder `test` (or `val`), each with a folder
- * for each class; or it has a folder for each class, and a share of the images is held out. Classes are numbered in the order of their sorted
- * names. Files are JPEG, PNG, WebP, GIF, TIFF or AVIF of any size.
- *
- * Random crops, flips and colours depend only on the job's seed and on the sample's position in the sequence of epochs, not on the thread
- * that decodes the image.
- *
- * Throws INVALID_OPTION, DATA_NOT_FOUND, and DATA_CORRUPT with the file or folder.
- */
-export async function imageFolder(path: string, options: ImageFolderOptions = {}): Promise<Dataset> {
+/** As `imageFolder`. */
+export async function openImageFolder(path: string, options: ImageFolderOptions = {}): Promise<Dataset> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'name a folder of images')
   const root = resolve(path)
   const { name = basename(root), recipe, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)

@@ -6,12 +6,8 @@ import { pixelLimit, toPlanes } from './pixels.js'
 /** The path of an image file, the bytes of one, or a stream of its bytes. */
 export type ImageSource = string | Uint8Array | AsyncIterable<Uint8Array>
 
-/**
- * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled to
- * cover H x W and cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. Throws DATA_NOT_FOUND,
- * DATA_CORRUPT, and INVALID_OPTION for other shapes.
- */
-export async function readImage(image: ImageSource, shape: readonly number[]): Promise<Uint8Array> {
+/** As `readImage`. */
+export async function imageSample(image: ImageSource, shape: readonly number[]): Promise<Uint8Array> {
   const [channels, height, width, ...more] = shape
   if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
     throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')

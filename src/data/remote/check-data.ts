@@ -3,10 +3,7 @@ import { unknownName } from '../../errors.js'
 import { CATALOGUE, TEXTS } from '../catalogue.js'
 import { decompress } from '../compressed-file.js'
 import { dataFolder, firstPath, foldersOf } from '../data-folder.js'
-import { SOURCES, sourceOf, type KnownFile } from './sources.js'
-
-/** The published data sets, which `getData` fetches and `checkData` checks. */
-export const remoteNames: readonly string[] = [...SOURCES.keys()]
+import { remoteNames, SOURCES, sourceOf, type KnownFile } from './sources.js'
 
 /** A file of a data set in a data folder. */
 export interface CheckedFile {
@@ -34,11 +31,8 @@ export interface CheckDataOptions {
   readonly directory?: string | undefined
 }
 
-/**
- * Compares the files of published data sets, all of them if none is named, with their SHA-256, unpacked: in the folders in which `openDataset` looks for them, plain or compressed. Throws
- * UNKNOWN_NAME.
- */
-export async function checkData(names: readonly string[] = remoteNames, { directory }: CheckDataOptions = {}): Promise<CheckedData[]> {
+/** As `checkData`. */
+export async function compareData(names: readonly string[], { directory }: CheckDataOptions): Promise<CheckedData[]> {
   const checked: CheckedData[] = []
   for (const name of names) checked.push(await checkOne(name, dataFolder(directory)))
   return checked

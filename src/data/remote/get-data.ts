@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { invalidOption, unknownName } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { dataFolder } from '../data-folder.js'
-import { checkFiles, remoteNames, type CheckDataOptions } from './check-data.js'
+import { checkFiles, type CheckDataOptions } from './check-data.js'
 import { download, type DownloadOptions } from './download.js'
-import { isArchive, SOURCES, sourceOf, type RemoteFile } from './sources.js'
+import { isArchive, remoteNames, SOURCES, sourceOf, type RemoteFile } from './sources.js'
 import { untar } from './untar.js'
 
 /** From where, to where and how `getData` fetches. */
@@ -22,11 +22,8 @@ export interface GotFile {
   readonly was: 'there' | 'fetched'
 }
 
-/**
- * Fetches the files of a published data set that are not there yet into a folder of its own below the data folder, checks their SHA-256, and unpacks archives. A download that was broken
- * off goes on where it ended. Throws UNKNOWN_NAME, INVALID_OPTION, DOWNLOAD_FAILED, DATA_CORRUPT for a file that is there and has another sum, WRITE_FAILED, ABORTED.
- */
-export async function getData(name: string, { directory, mirror, ...options }: GetDataOptions = {}): Promise<GotFile[]> {
+/** As `getData`. */
+export async function fetchData(name: string, { directory, mirror, ...options }: GetDataOptions = {}): Promise<GotFile[]> {
   const source = SOURCES.get(sourceOf(name))
   if (!source) throw unknownName('data', name, remoteNames)
   if (mirror !== undefined && !/^https?:\/\/\S+$/.test(mirror))

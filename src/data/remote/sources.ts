@@ -147,6 +147,9 @@ export const SOURCES: ReadonlyMap<string, Source> = new Map([
   ['tinyshakespeare', { folder: 'tinyshakespeare', files: [SHAKESPEARE] }]
 ])
 
+/** The published data sets, which `getData` fetches and `checkData` checks. */
+export const remoteNames: readonly string[] = [...SOURCES.keys()]
+
 /** Each with its bytes as .gz, and the sums of these and of their content. */
 function source(
   folder: string,

@@ -1,13 +1,15 @@
 import { extname } from 'node:path'
 import { corruptFile } from '../../formats/file-errors.js'
 import { areValues, withoutNames } from './column-names.js'
-import { readCsv } from './csv.js'
-import { readJsonLines } from './json-lines.js'
-import { readParquet } from './parquet.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
 type ReadTable = (file: string, sink: TableSink, options: ReadTableOptions) => Promise<void>
 
+const readCsv: ReadTable = async (...table) => (await import('./csv.js')).readCsv(...table)
+const readJsonLines: ReadTable = async (...table) => (await import('./json-lines.js')).readJsonLines(...table)
+const readParquet: ReadTable = async (...table) => (await import('./parquet.js')).readParquet(...table)
+
+/** By extension. Each loads its format when it is called. */
 const READERS: Readonly<Record<string, ReadTable>> = {
   '.csv': readCsv,
   '.tsv': (file, sink, { delimiter = '\t' }) => readCsv(file, sink, { delimiter }),

@@ -20,18 +20,6 @@ export interface TableDataset extends StoredDataset {
   readonly columns: readonly ColumnReport[]
 }
 
-/**
- * A Dataset of the rows of a table: `target` is predicted by the other columns. Numbers and dates are standardised, categories have a feature for each value that at least two
- * training rows have and one for all other values, and missing values have a feature of their own. `columns` tells what was found; `encoding` encodes new rows alike.
- *
- * The table is held in memory while it is read: at most 12 bytes a cell.
- *
- * Throws INVALID_OPTION, UNKNOWN_NAME for a column that it does not have, DATA_NOT_FOUND, DATA_CORRUPT, OUT_OF_MEMORY.
- */
-export function datasetFromTable(given: TableDatasetOptions): Promise<TableDataset> {
-  return openTable(given)
-}
-
 /** As `datasetFromTable`; `path` precedes the names of its options in errors. */
 export async function openTable(given: TableDatasetOptions, path = ''): Promise<TableDataset> {
   const { file, name = basename(file), ...options } = check(tableDatasetOptions, given)

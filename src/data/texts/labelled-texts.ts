@@ -8,7 +8,7 @@ import { Tokenizer } from '../../formats/tokenizer/tokenizer.js'
 import { check } from '../../schema/faults.js'
 import type { CheckedOptions } from '../../schema/group.js'
 import type { StoredDataset } from '../dataset.js'
-import { filesOf, holds, type Classes, type FileKind } from '../class-folders.js'
+import { filesOf, type Classes } from '../class-folders.js'
 import { allocate, checkFree } from '../checks.js'
 import { plainText } from '../tables/cell.js'
 import { checkColumns, noRows } from '../tables/column-names.js'
@@ -16,6 +16,7 @@ import { ColumnBuilder } from '../tables/column.js'
 import type { ColumnReport } from '../tables/fit.js'
 import { readTable } from '../tables/table-file.js'
 import { targetOf, type Target, type TargetRequest } from '../tables/target.js'
+import { TEXT_FILES } from './text-folder.js'
 import { textsOptions, type TextsOptions } from './texts-options.js'
 import { CHARACTERS_PER_TOKEN, textTokensOf, tokenValues } from './text-tokens.js'
 import { TokenRows } from './token-rows.js'
@@ -24,23 +25,6 @@ import { TokenRows } from './token-rows.js'
 export interface TextsDataset extends StoredDataset {
   readonly encoding: TextEncoding
   readonly columns?: readonly ColumnReport[]
-}
-
-const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
-
-/** Whether a path is that of a folder of texts. */
-export function holdsTexts(path: string): boolean {
-  return holds(path, TEXT_FILES)
-}
-
-/**
- * A Dataset of texts with classes, or numbers: the rows of a table with a column of texts and one of targets, or a folder with a folder of .txt files for each class (and, if it has
- * them, `train` and `test` above those). A sample is the first bytes of a text in UTF-8, or the first tokens of a tokenizer, each plus 1, and zeros behind its end.
- *
- * Throws INVALID_OPTION, UNKNOWN_NAME for a column that the table lacks, DATA_NOT_FOUND, DATA_CORRUPT, OUT_OF_MEMORY.
- */
-export function datasetFromTexts(given: TextsOptions): Promise<TextsDataset> {
-  return openTexts(given)
 }
 
 /** As `datasetFromTexts`; `path` precedes the names of its options in errors. */

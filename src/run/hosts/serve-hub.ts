@@ -8,7 +8,7 @@ import { tenancyOf } from '../../hosts/tenants.js'
 import { Hub } from './hub.js'
 import type { HubOptions, ServedEvent } from './hub-options.js'
 import { part } from './join.js'
-import { DEADLINE } from './meeting.js'
+import { DEADLINE } from './hosts-spec.js'
 import { RunHost } from './run-host.js'
 
 const ENGINE = new URL('../../engine/native.js', import.meta.url)

@@ -1,6 +1,6 @@
 import type { Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
-import { mebibytes } from './budget.js'
+import { mebibytes } from './mebibytes.js'
 
 /** The memory of one of several jobs on a device, in bytes. */
 export interface JobMemory {

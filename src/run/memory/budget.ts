@@ -2,6 +2,7 @@ import type { EngineBackend } from '../../compiler/program.js'
 import type { Engine } from '../../engine/contract.js'
 import { freeMemory, wholeMemory } from '../../engine/free-memory.js'
 import { ArbalestError } from '../../errors.js'
+import { mebibytes } from './mebibytes.js'
 import type { MemoryNeed } from './need.js'
 import type { DeviceMemoryLimit } from '../../options/device-memory.js'
 import type { Settings } from '../../options/settings.js'
@@ -147,8 +148,4 @@ function hasDeviceMemory(engine: Engine, backend: EngineBackend): boolean {
 
 function tunedBytes({ perLearner }: MemoryNeed): number {
   return TUNED_MARGIN * (perLearner + THREAD_BYTES)
-}
-
-export function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { datasetFromText } from '../../../src/data/text.js'
 import { gpt } from '../../../src/model/zoo/index.js'
 import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
 import { run } from '../support/arbalest.js'
+import { datasetFromText } from '../../../src/data/datasets.js'
 
 const TEXT = 'abcabcabd '.repeat(200)
 

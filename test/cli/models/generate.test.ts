@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { datasetFromText } from '../../../src/data/text.js'
 import { gpt } from '../../../src/model/zoo/index.js'
 import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
 import { runOnnx } from '../../formats/support/onnxruntime.js'
 import { run } from '../support/arbalest.js'
+import { datasetFromText } from '../../../src/data/datasets.js'
 
 describe('arbalest generate', () => {
   it('lets a saved model write on from a prompt, the same for the same seed', async () => {

@@ -1,11 +1,11 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
-import { imageFolder } from '../../../src/data/images/image-folder.js'
 import type { StreamedSamples, Dataset } from '../../../src/data/dataset.js'
 import { refused } from '../../support/codes.js'
 import { skip } from '../../support/skip.js'
 import { Folder } from '../support/files.js'
+import { imageFolder } from '../../../src/data/datasets.js'
 
 const parts = ({ train, test }: Dataset) => [train as StreamedSamples, test as StreamedSamples] as const
 const namesOf = ({ items, labels }: StreamedSamples) => items.map((item, i) => `${labels[i]} ${basename(item)}`)

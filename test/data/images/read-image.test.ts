@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import sharp from 'sharp'
-import { readImage } from '../../../src/data/images/read-image.js'
 import { refused } from '../../support/codes.js'
 import { rejection } from '../../support/rejection.js'
 import { Folder } from '../support/files.js'
+import { readImage } from '../../../src/data/datasets.js'
 
 /** As PNG has it (ISO 3309). */
 function crc32(bytes: Uint8Array): number {

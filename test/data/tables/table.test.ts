@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { datasetFromTable, type TableDataset } from '../../../src/data/tables/table.js'
+import { type TableDataset } from '../../../src/data/tables/table.js'
 import { encodeRows } from '../../../src/data/tables/encode.js'
 import type { TableDatasetOptions } from '../../../src/data/tables/table-options.js'
-import { datasetByEncoding } from '../../../src/data/encoded-dataset.js'
 import type { ErrorCode } from '../../../src/errors.js'
 import { refused } from '../../support/codes.js'
 import { Folder } from '../support/files.js'
+import { datasetByEncoding, datasetFromTable } from '../../../src/data/datasets.js'
 
 /** 40 rows: an index, a number with missing values, a category with a rare value, a day, sentences, a constant, and a target. */
 const ROWS = Array.from({ length: 40 }, (_, i) => ({

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import type { DatasetSpec } from '../../../src/engine/contract.js'
 import { openData } from '../../../src/data/open.js'
 import { encodeTexts } from '../../../src/data/texts/encode-texts.js'
-import { datasetFromTexts } from '../../../src/data/texts/labelled-texts.js'
 import { Tokenizer } from '../../../src/formats/tokenizer/tokenizer.js'
 import { SMALL_SIZE, smallTokenizer } from '../../formats/support/small-tokenizer.js'
 import { refused } from '../../support/codes.js'
 import { Folder } from '../support/files.js'
+import { datasetFromTexts } from '../../../src/data/datasets.js'
 
 const LINES = Array.from({ length: 20 }, (_, i) => ({
   words: i % 2 === 0 ? `é no ${i}` : `yes ${i}`,

@@ -3,9 +3,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readFolder } from '../../../src/formats/huggingface/folder.js'
-import { readModel } from '../../../src/formats/read-model.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
-import { saveModel } from '../../../src/formats/save.js'
 import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
@@ -14,6 +12,7 @@ import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
 import { savedOf } from '../support/saved-of.js'
 import { SMALL_SIZE, smallTokenizer } from '../support/small-tokenizer.js'
+import { readModel, saveModel } from '../../../src/formats/model-files.js'
 
 const FORM = { context: 8, layers: 2, heads: 2, width: 8, inner: 20, activation: 'gelu', epsilon: 1e-3, tied: false, dropout: 0.1 } as const
 const GPT = gptOfForm({ ...FORM, tokens: SMALL_SIZE + 3 })

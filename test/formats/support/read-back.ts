@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { importWeights } from '../../../src/formats/import-weights.js'
 import { readSafetensors } from '../../../src/formats/safetensors.js'
-import { saveModel } from '../../../src/formats/save.js'
 import type { Model } from '../../../src/model/model.js'
 import { randomTrainedModel } from './random-weights.js'
+import { importWeights, saveModel } from '../../../src/formats/model-files.js'
 
 /** A model that is saved to a file and imported from there has the same bits. */
 export async function expectReadBack(saved: Model, file: string): Promise<void> {

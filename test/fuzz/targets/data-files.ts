@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CIFAR_10, CIFAR_100_TEST, readCifar } from '../../../src/data/cifar.js'
 import { readIdxPair } from '../../../src/data/idx.js'
-import { datasetFromText } from '../../../src/data/text.js'
 import type { DatasetSpec } from '../../../src/engine/contract.js'
 import { idxFile } from '../../data/support/files.js'
 import type { Choice } from '../support/choice.js'
@@ -11,6 +10,7 @@ import { junk } from '../support/junk.js'
 import { PackedContent } from '../support/packed.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
+import { datasetFromText } from '../../../src/data/datasets.js'
 
 const RECORDS = 3
 const RECORD_PIXELS = Uint8Array.from({ length: 3072 }, (_, i) => i % 251)

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ImageRecipe } from '../../../src/data/images/image-reader.js'
 import { imageFolderPlan } from '../../../src/data/images/image-options.js'
-import { readImage } from '../../../src/data/images/read-image.js'
 import readSamples from '../../../src/data/reader-thread.js'
 import { ArbalestError } from '../../../src/errors.js'
 import { photo } from '../../data/support/photos.js'
@@ -10,6 +9,7 @@ import type { Choice } from '../support/choice.js'
 import { damaged } from '../support/damage.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
+import { readImage } from '../../../src/data/datasets.js'
 
 const READER = new URL('../../../src/data/images/image-reader.js', import.meta.url).href
 const SIDE = 16

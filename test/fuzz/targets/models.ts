@@ -1,9 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ReadModel } from '../../../src/formats/import-weights.js'
-import { readModel } from '../../../src/formats/read-model.js'
 import { parseHeader } from '../../../src/formats/safetensors-header.js'
-import { saveModel } from '../../../src/formats/save.js'
 import { predictionGraph } from '../../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../../src/model/graph.js'
 import { batchNorm2d, concat, conv2d, defineModel, flatten, linear, relu, residual } from '../../../src/model/layers.js'
@@ -14,6 +12,7 @@ import { damaged } from '../support/damage.js'
 import { harmed, junk } from '../support/junk.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
+import { readModel, saveModel } from '../../../src/formats/model-files.js'
 
 const MODEL = defineModel({
   name: 'small',

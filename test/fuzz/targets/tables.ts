@@ -2,12 +2,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { plainText } from '../../../src/data/tables/cell.js'
-import { datasetFromTable, type TableDataset } from '../../../src/data/tables/table.js'
+import { type TableDataset } from '../../../src/data/tables/table.js'
 import type { Choice } from '../support/choice.js'
 import { damaged } from '../support/damage.js'
 import { junk } from '../support/junk.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
+import { datasetFromTable } from '../../../src/data/datasets.js'
 
 const ROWS = Array.from({ length: 24 }, (_, i) => ({
   name: `row, "${i}"`,

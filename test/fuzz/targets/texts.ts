@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { encodeTexts } from '../../../src/data/texts/encode-texts.js'
-import { datasetFromTexts, type TextsDataset } from '../../../src/data/texts/labelled-texts.js'
+import { type TextsDataset } from '../../../src/data/texts/labelled-texts.js'
 import { parseEncoding, type TextEncoding } from '../../../src/formats/encoding.js'
 import { smallTokenizer } from '../../formats/support/small-tokenizer.js'
 import type { Choice } from '../support/choice.js'
@@ -10,6 +10,7 @@ import { jsonOf } from '../support/json.js'
 import { harmed, junk } from '../support/junk.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
+import { datasetFromTexts } from '../../../src/data/datasets.js'
 
 const CODES = ['DATA_CORRUPT', 'DATA_NOT_FOUND', 'INVALID_OPTION', 'UNKNOWN_NAME', 'OUT_OF_MEMORY'] as const
 

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { imageFolder } from '../../../src/data/images/image-folder.js'
 import type { Dataset } from '../../../src/data/dataset.js'
 import { usableCores } from '../../../src/engine/machine.js'
 import { defineModel, flatten, linear } from '../../../src/model/layers.js'
@@ -11,6 +10,7 @@ import { Folder } from '../../data/support/files.js'
 import { writePhotos } from '../../data/support/photos.js'
 import { skip } from '../../support/skip.js'
 import { alone, ends, together } from './support/together.js'
+import { imageFolder } from '../../../src/data/datasets.js'
 
 const SIZE = 16
 const model = defineModel({ name: 'plain', input: [3, SIZE, SIZE], layers: [flatten(), linear(3)] })

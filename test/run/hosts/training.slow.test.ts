@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { imageFolder } from '../../../src/data/images/image-folder.js'
 import { openDataset } from '../../../src/data/open.js'
 import { defineModel, flatten, linear } from '../../../src/model/layers.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { writePhotos } from '../../data/support/photos.js'
 import { refused } from '../../support/codes.js'
 import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
+import { imageFolder } from '../../../src/data/datasets.js'
 
 describe('A run over hosts, to its end', () => {
   let folder: string

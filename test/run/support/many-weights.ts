@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { readdir } from 'node:fs/promises'
 import type { TrainOptions } from '../../../src/index.js'
-import { datasetFromText } from '../../../src/data/text.js'
 import { parameterCount } from '../../../src/model/graph-builder.js'
 import { gpt } from '../../../src/model/zoo/index.js'
 import { DiskFolder } from '../../support/disk-folder.js'
 import { limitedRun, limitsOf } from './limited-run.js'
+import { datasetFromText } from '../../../src/data/datasets.js'
 
 const data = await datasetFromText({ text: 'jack and jill went up the hill to fetch a pail of water. '.repeat(30), context: 16 })
 const model = gpt({ input: data.sample, classes: data.classes }, { layers: 3, heads: 4, width: 128, dropout: 0.1 })

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { datasetFromText } from '../../../src/data/text.js'
 import { parameterCount } from '../../../src/model/graph-builder.js'
 import { gpt } from '../../../src/model/zoo/index.js'
 import { train, type TrainOptions } from '../../../src/index.js'
 import { floorOf } from './limited-run.js'
+import { datasetFromText } from '../../../src/data/datasets.js'
 
 /**
  * Run as a process of its own with a folder: trains a small gpt, and then a large one at the least memory, most of whose vectors lie in that folder. Prints by how many
