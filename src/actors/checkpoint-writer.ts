@@ -8,6 +8,7 @@ import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
+import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 
 /** The messages that a checkpoint writer answers. */
@@ -77,7 +78,8 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
       if (learner !== null)
         files[learnerFile(rank)] = (path) => (typeof learner === 'number' ? this.#writeVectors(path, learner) : writeFile(path, learner))
     try {
-      return await this.#store.write({ ...about, files })
+      const bytes = [group, evaluated, ...learners].reduce((sum: number, each) => sum + this.#bytesOf(each), 0)
+      return await this.#store.write({ ...about, files, bytes })
     } finally {
       for (const handle of [group, evaluated, ...learners]) if (typeof handle === 'number') this.#engine.release(handle)
     }
@@ -86,6 +88,13 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
   /** Called by the runtime. */
   async stopping(): Promise<void> {
     await this.#store[Symbol.asyncDispose]()
+  }
+
+  /** Of the file of a snapshot, roughly. */
+  #bytesOf(each: Handle | Uint8Array | null): number {
+    if (typeof each !== 'number') return each?.byteLength ?? 0
+    const values = this.#options.parameters.reduce((sum, { shape }) => sum + elements(shape), 0)
+    return this.#engine.snapshotParts(each).vectors.length * values * Float32Array.BYTES_PER_ELEMENT
   }
 
   #writeVectors(path: string, snapshot: Handle): Promise<void> {

@@ -47,7 +47,7 @@ export async function writeManifest(
   const known = score !== undefined && Number.isFinite(score)
   const manifest: Manifest = { version: VERSION, ...rest, ...(known && { score }), files }
   const text = Buffer.from(JSON.stringify({ ...manifest, sha256: hashOf(manifest) }, undefined, 1))
-  await replaceFile(join(folder, MANIFEST), { sync: true }, (handle) => handle.writeFile(text))
+  await replaceFile(join(folder, MANIFEST), { sync: true, bytes: text.byteLength }, (handle) => handle.writeFile(text))
   return manifest
 }
 

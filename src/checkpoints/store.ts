@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { ArbalestError, messageOf, warn } from '../errors.js'
-import { unreadableFile, unwritableFile } from '../formats/file-errors.js'
+import { isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
@@ -14,6 +14,8 @@ export interface CheckpointContents {
   readonly score?: number
   /** By name, the function that writes the file to a path. */
   readonly files: Readonly<Record<string, (path: string) => Promise<void>>>
+  /** Of all files, roughly, for the message where the disk is full. */
+  readonly bytes?: number
   readonly state: unknown
 }
 
@@ -128,7 +130,7 @@ export class CheckpointStore implements AsyncDisposable {
    * Writes a checkpoint and returns its folder. A failure leaves no part of it, and the others untouched. Throws WRITE_FAILED; emits a warning if older
    * checkpoints cannot be deleted.
    */
-  async write({ iteration, files, ...about }: CheckpointContents): Promise<string> {
+  async write({ iteration, files, bytes, ...about }: CheckpointContents): Promise<string> {
     const final = join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
     const unfinished = this.#temporary(final)
     try {
@@ -139,10 +141,19 @@ export class CheckpointStore implements AsyncDisposable {
       await syncFolder(this.folder)
     } catch (cause) {
       await rm(unfinished, { recursive: true, force: true }).catch(() => {})
+      if (isOfFullDisk(cause)) throw await this.#noRoom(final, cause, bytes)
       throw cause instanceof ArbalestError ? cause : unwritableFile(final, cause)
     }
     await clearing(`old checkpoints in ${this.folder}`, () => this.#prune(iteration))
     return final
+  }
+
+  /** WRITE_FAILED, with what the checkpoint needs and the one before it, which is whole. */
+  async #noRoom(final: string, error: unknown, needed: number | undefined): Promise<ArbalestError> {
+    const [newest] = await checkpointsIn(this.folder).catch(() => [])
+    const left = newest ? `the checkpoint before it, ${newest.folder}, is whole` : 'there is no checkpoint before it'
+    const cause = error instanceof ArbalestError ? error.cause : error
+    return unwritableFile(final, cause, { needed, left })
   }
 
   /** Replaces a checkpoint of the same iteration, damaged or whole. If the process is killed here, the old one or the new one is there. */

@@ -1,7 +1,7 @@
-import { statfsSync } from 'node:fs'
 import { mkdtemp, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
+import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import { checkSavePath, type Job, type Model, type StartedEvent } from '../index.js'
 import { bytes } from './text.js'
@@ -78,15 +78,4 @@ async function firstSaved(job: Job, name: string, folders: readonly string[]): P
     }
   }
   return undefined
-}
-
-/** In bytes, for this user; undefined where the file system does not tell, as some of the network do not. */
-function freeSpace(folder: string): number | undefined {
-  try {
-    const { blocks, bavail, bfree, bsize } = statfsSync(folder)
-    if (blocks === 0) return undefined
-    return (process.geteuid?.() === 0 ? bfree : bavail) * bsize
-  } catch {
-    return undefined
-  }
 }

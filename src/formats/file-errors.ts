@@ -1,3 +1,5 @@
+import { dirname, resolve } from 'node:path'
+import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, messageOf, printable, shown } from '../errors.js'
 
 /** What a corrupt file should have had and what it has. */
@@ -23,8 +25,45 @@ export function unreadableFile(file: string, cause: unknown, fix = 'name a file 
   return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${fix}`, { cause, data: { file } })
 }
 
+/** What the system's codes for too little room mean. */
+const FULL: ReadonlyMap<string, string> = new Map([
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', "this user's share of the disk is used up"],
+  ['EFBIG', 'files may not become so large here']
+])
+
+/** Whether a file could not be written because there was too little room for it. */
+export function isOfFullDisk(error: unknown): boolean {
+  return error instanceof Error && (FULL.has((error as NodeJS.ErrnoException).code ?? '') || isOfFullDisk(error.cause))
+}
+
+/** What was to be written. */
+export interface Unwritten {
+  /** Its bytes, where they are known. */
+  readonly needed?: number | undefined
+  /** What there is without it; that the previous content is unchanged if omitted. */
+  readonly left?: string
+}
+
 /** WRITE_FAILED: the operating system does not let a file be written. The previous content is unchanged. */
-export function unwritableFile(file: string, cause: unknown): ArbalestError {
+export function unwritableFile(
+  file: string,
+  cause: unknown,
+  { needed, left = 'a file that was there before is unchanged' }: Unwritten = {}
+): ArbalestError {
+  const full = cause instanceof Error && FULL.get((cause as NodeJS.ErrnoException).code ?? '')
+  if (full) {
+    const free = freeSpace(dirname(resolve(file)))
+    const room = [
+      ...(needed === undefined ? [] : [`it needs ${inBytes(needed)}`]),
+      ...(free === undefined ? [] : [`${inBytes(free)} are free there`])
+    ]
+    const message = `${named(file)}: ${[`${full} (${reason(cause)})`, room.join(', and ')].filter((part) => part !== '').join(': ')}; make room, or name another place; ${left}`
+    return new ArbalestError('WRITE_FAILED', message, {
+      cause,
+      data: { file, ...(needed !== undefined && { needed }), ...(free !== undefined && { free }) }
+    })
+  }
   const fix = 'name a file in a folder that exists, that you may write to, and that has space'
   return new ArbalestError('WRITE_FAILED', `${named(file)}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
 }
@@ -41,4 +80,8 @@ function named(file: string): string {
 function reason(cause: unknown): string {
   if (!(cause instanceof Error)) return shown(cause)
   return (cause as NodeJS.ErrnoException).code ?? messageOf(cause)
+}
+
+function inBytes(count: number): string {
+  return count < 10_000 ? `${Math.ceil(count)} bytes` : `${(count / 1e6).toFixed(count < 1e8 ? 2 : 0)} MB`
 }

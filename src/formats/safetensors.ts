@@ -105,7 +105,8 @@ export async function writeSafetensors(
   const ordered = [...tensors].map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
   ordered.sort((a, b) => ELEMENT_TYPES[b.type].bytes - ELEMENT_TYPES[a.type].bytes)
   const header = headerBytes(ordered, metadata)
-  await replaceFile(path, { sync }, async (handle) => {
+  const bytes = ordered.reduce((sum, { tensor }) => sum + tensor.data.byteLength, header.byteLength)
+  await replaceFile(path, { sync, bytes }, async (handle) => {
     await writeAll(handle, header)
     for (const { tensor } of ordered) await writeAll(handle, tensor.data)
   })

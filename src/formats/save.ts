@@ -27,7 +27,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
   async onnx(path, { model, weights, statistics, normalisation, classNames, encoding }, { normalise = true }) {
     await loadOperators(model)
     const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, encoding, ...(normalise && { normalisation }) })
-    await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
+    await replaceFile(path, { sync: true, bytes: bytes.byteLength }, (handle) => writeAll(handle, bytes))
   },
   async safetensors(path, { model, weights, statistics, normalisation: { mean, std }, classNames, encoding }) {
     // Without the counts of averaged batches, which other libraries do not know.

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, statSync, writeSync } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ArbalestError } from '../errors.js'
@@ -10,9 +10,13 @@ const CHUNK = 2 ** 26
 
 /**
  * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. If anything fails, the previous
- * file stays. With `sync`, content and name are on the disk when the promise resolves. Throws WRITE_FAILED.
+ * file stays. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
  */
-export async function replaceFile(path: string, { sync }: { sync: boolean }, write: (handle: FileHandle) => Promise<void>): Promise<void> {
+export async function replaceFile(
+  path: string,
+  { sync, bytes }: { readonly sync: boolean; readonly bytes?: number },
+  write: (handle: FileHandle) => Promise<void>
+): Promise<void> {
   const folder = dirname(path)
   const temporary = temporaryName(path)
   try {
@@ -24,7 +28,7 @@ export async function replaceFile(path: string, { sync }: { sync: boolean }, wri
     if (sync) await withFile(folder, 'r', (handle) => handle.sync())
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {})
-    throw error instanceof ArbalestError ? error : unwritableFile(path, error)
+    throw error instanceof ArbalestError ? error : unwritableFile(path, error, { needed: bytes })
   }
 }
 
@@ -48,6 +52,11 @@ export async function writeAll(handle: FileHandle, { buffer, byteOffset, byteLen
     const { bytesWritten } = await handle.write(bytes, written, Math.min(byteLength - written, CHUNK))
     written += bytesWritten
   }
+}
+
+/** Appends all bytes to a file: the system may take a part of them where the disk becomes full. Throws the system's error. */
+export function appendAll(file: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written)
 }
 
 /**

@@ -1,12 +1,18 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { ArbalestError, messageOf } from '../errors.js'
+import { unwritableFile } from '../formats/file-errors.js'
+import { appendAll } from '../formats/write-file.js'
 import type { EventSink } from './sinks.js'
+
+/** What there is when a record cannot be written further. */
+const LEFT = 'the run goes on, and what is there stays'
 
 /**
  * Appends a run's events to a file, one line of JSON each. Each line is appended by a single system call, so that the file ends with a whole line
  * even if the process is killed. If the file does not end with a newline, the first event begins on a new line.
  */
 export class RunLog implements EventSink {
+  readonly #path: string
   readonly #file: number
   readonly #run: string
 
@@ -21,12 +27,19 @@ export class RunLog implements EventSink {
       const message = `log: received ${JSON.stringify(path)}; it cannot be written (${messageOf(cause)}); name another file`
       throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: 'log', file: path } })
     }
+    this.#path = path
     this.#file = file
     this.#run = run
   }
 
+  /** Throws WRITE_FAILED. */
   write(event: object, seconds: number): void {
-    writeSync(this.#file, `${JSON.stringify({ run: this.#run, time: seconds, ...event })}\n`)
+    const line = Buffer.from(`${JSON.stringify({ run: this.#run, time: seconds, ...event })}\n`)
+    try {
+      appendAll(this.#file, line)
+    } catch (cause) {
+      throw unwritableFile(this.#path, cause, { needed: line.length, left: LEFT })
+    }
   }
 
   close(): void {

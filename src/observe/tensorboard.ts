@@ -1,9 +1,10 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createCRC32 } from 'hash-wasm'
 import protobuf from 'protobufjs/light.js'
-import { makeFolder } from '../formats/write-file.js'
+import { unwritableFile } from '../formats/file-errors.js'
+import { appendAll, makeFolder } from '../formats/write-file.js'
 import type { JobEvent, RecordedEvent } from './events.js'
 import type { EventSink } from './sinks.js'
 
@@ -33,10 +34,12 @@ type Checksum = (bytes: Uint8Array) => number
  * an Event and the checksum of the Event.
  */
 export class TensorBoardFile implements EventSink {
+  readonly #path: string
   readonly #file: number
   readonly #checksum: Checksum
 
-  private constructor(file: number, checksum: Checksum) {
+  private constructor(path: string, file: number, checksum: Checksum) {
+    this.#path = path
     this.#file = file
     this.#checksum = checksum
   }
@@ -50,8 +53,9 @@ export class TensorBoardFile implements EventSink {
     }
     const folder = join(directory, run)
     makeFolder(folder)
-    const file = openSync(join(folder, `events.out.tfevents.${Math.floor(seconds)}.${hostname()}.${process.pid}`), 'a')
-    const opened = new TensorBoardFile(file, checksum)
+    const path = join(folder, `events.out.tfevents.${Math.floor(seconds)}.${hostname()}.${process.pid}`)
+    const file = openSync(path, 'a')
+    const opened = new TensorBoardFile(path, file, checksum)
     try {
       opened.#writeRecord({ wallTime: seconds, fileVersion: 'brain.Event:2' })
     } catch (error) {
@@ -78,7 +82,11 @@ export class TensorBoardFile implements EventSink {
     record.writeUInt32LE(masked(this.#checksum(record.subarray(0, 8))), 8)
     record.set(data, 12)
     record.writeUInt32LE(masked(this.#checksum(data)), 12 + data.length)
-    writeSync(this.#file, record)
+    try {
+      appendAll(this.#file, record)
+    } catch (cause) {
+      throw unwritableFile(this.#path, cause, { needed: record.length, left: 'the run goes on, and what is there stays' })
+    }
   }
 }
 

@@ -207,6 +207,24 @@ describe('The store of checkpoints', function () {
     await store.write(contents(2))
   })
 
+  it('says where the disk is full what a checkpoint needs, and which one before it is whole', async () => {
+    await using store = await CheckpointStore.open(dir)
+    const full = async () => {
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    }
+    const { files, ...about } = contents(2)
+    const unwritten = { ...about, files: { ...files, last: full }, bytes: 5_000_000 }
+    await refused(
+      'WRITE_FAILED',
+      () => store.write(unwritten),
+      'checkpoint-000000000002: the disk is full (ENOSPC): it needs 5.00 MB, and ',
+      'there is no checkpoint before it'
+    )
+    const whole = await store.write(contents(1))
+    await refused('WRITE_FAILED', () => store.write(unwritten), `; the checkpoint before it, ${whole}, is whole`)
+    await Checkpoint.open(whole)
+  })
+
   it('is whole after a kill at any moment', async () => {
     for (let kill = 0; kill < 12; kill++) {
       const writer = spawn(process.execPath, [WRITER.pathname, dir], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -96,6 +96,16 @@ describe('arbalest train where files cannot be written', function () {
     file.checkSpace({ parameters: 1e15 })
   })
 
+  it('goes on without a log and curves for which there is no room, and says so in a sentence with the path', async () => {
+    const tensorboard = join(folder.path, 'curves')
+    const { code, stderr } = await run([...TRAIN, '--steps', '20', '--log', '/dev/full', '--tensorboard', tensorboard])
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.match(
+      /^warning: a run's record is written no further: \/dev\/full: the disk is full \(ENOSPC\): it needs \d+ bytes, .*; the run goes on, and what is there stays$/m
+    )
+    expect(stderr.trimEnd().split('\n')).to.have.length(1)
+  })
+
   describe('on a disk of its own', () => {
     let disk: string
     beforeEach(async function () {
@@ -145,7 +155,10 @@ describe('arbalest train where files cannot be written', function () {
       const { code, lines, stderr } = await ended
       expect(code, stderr).to.equal(1)
       expect(lines.at(-2), stderr).to.include({ event: 'finished', checkpoints: 'incomplete' })
-      expect(stderr).to.match(/ENOSPC.*; the model is in /)
+      const failed = lines.find((line) => line['code'] === 'WRITE_FAILED')!
+      expect(failed['reason']).to.match(/checkpoint-\d+: the disk is full \(ENOSPC\): it needs [\d.]+ MB, and .+ are free there; make room/)
+      expect(failed['reason']).to.match(/; the checkpoint before it, \S*checkpoint-\d+, is whole$/)
+      expect(stderr).to.match(/model\.safetensors: the disk is full \(ENOSPC\): it needs 0\.\d+ MB, and .*; the model is in /)
       await loadModel(savedIn(stderr))
       await rm(filling)
       const steps = String(Number(lines.at(-2)!['iterations']) + 10)

@@ -41,7 +41,7 @@ async function copy(
   size: number,
   { archive, member, path }: { readonly archive: string; readonly member: KnownFile; readonly path: string }
 ): Promise<void> {
-  await replaceFile(path, { sync: true }, async (handle) => {
+  await replaceFile(path, { sync: true, bytes: size }, async (handle) => {
     const hash = createHash('sha256')
     for (let left = size; left > 0; left -= CHUNK) {
       const bytes = await reader.take(Math.min(left, CHUNK), member.name)
