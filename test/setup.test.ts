@@ -176,6 +176,41 @@ describe('Set-up', () => {
     })
   })
 
+  describe('of the benches', () => {
+    /** A bench where nothing but the engine is missing: what it says, and what Node was started with. */
+    function bench(...args: readonly string[]): Outcome & { readonly started: string } {
+      const log = join(folder, 'node.log')
+      const programs = {
+        node: `echo "$*" >>'${log}'\ncase "$1" in -*|*build-native.js) exec '${process.execPath}' "$@";; esac`,
+        npm: 'true'
+      }
+      const outcome = withPrograms(programs, [join(folder, 'scripts/bench'), ...args], () =>
+        writeFileSync(join(folder, 'tsconfig.json'), '{}')
+      )
+      return { ...outcome, started: readFileSync(log, 'utf8') }
+    }
+
+    for (const args of [['--help'], ['throughput', '--help'], []])
+      it(`builds nothing but TypeScript for the usage: \`npm run bench -- ${args.join(' ')}\``, () => {
+        const { status, stderr, started } = bench(...args)
+        expect([status, stderr]).to.deep.equal([0, ''])
+        expect(started).to.not.include('build-native.js')
+        expect(started.trimEnd().split('\n').slice(-3)).to.deep.equal([
+          'node_modules/typescript/bin/tsc -b .',
+          'node_modules/typescript/bin/tsc -b bench',
+          ['bench/dist/main.js', ...args].join(' ')
+        ])
+      })
+
+    it('wants the engine for a bench, without the parts that only tests use', () => {
+      const { status, stderr, started } = bench('throughput')
+      expect(status).to.equal(1)
+      expect(stderr).to.match(/^SETUP_FAILED: missing: g\+\+/)
+      expect(started).to.match(/^scripts\/build-native\.js --check$/m)
+      expect(started).to.not.include('main.js').and.not.include('--tests')
+    })
+  })
+
   it('looks at versions to see whether npm packages are current', () => {
     const installed = (path: string, packages: object) => {
       mkdirSync(join(folder, path, '..'), { recursive: true })
