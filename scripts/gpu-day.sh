@@ -276,7 +276,7 @@ step average 60 bash -c average
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
 # The figures that are to be reached, and why where they are not.
-step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph stacked --pairs 3 --seconds 2'
+step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
 profile() {
   if command -v ncu >/dev/null; then step "$1" "$2" bash -c "kernels $1 $3"; elif chosen "$1"; then echo "$1: left out, there is no ncu on this machine"; fi
 }
@@ -291,7 +291,7 @@ step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck
 # The grid: 1 to 32 learners of each model and batch, without compiling first.
 grid=(resnet32-b16 lenet-b16 vgg16-b16 resnet50-b16 resnet32-b8 resnet32-b32 resnet32-b64 lenet-b64 vgg16-b64 resnet50-b32 lenet-b8 lenet-b32 vgg16-b8 vgg16-b32)
 for part in "${grid[@]}"; do
-  step "grid-$part" 540 bash -c "gpu full ${part/-/ } eager graph stacked --pairs 3 --seconds 1.5"
+  step "grid-$part" 540 bash -c "gpu full ${part/-/ } eager graph streams stacked --pairs 3 --seconds 1.5"
 done
 step memcheck-synchronisers 400 node scripts/test-gpu.js synchronisers --sanitizer memcheck
 step memcheck-curves 500 node scripts/test-gpu.js curves --sanitizer memcheck

@@ -6,6 +6,7 @@ Modes, all in channels last; in bfloat16 with float32 master weights, which a la
   graph          a whole step as one CUDA graph: batch, forward, loss, backward, update
   compile        forward and backward by torch.compile(mode="max-autotune"), which records CUDA graphs of its own; the rest eager
   compile-graph  by torch.compile(mode="max-autotune-no-cudagraphs"), and a whole step as one CUDA graph
+  streams        as many models as there are learners, each a CUDA graph like that of `graph`, replayed on a stream of its own by one thread
   stacked        as many replicas as there are learners in one model by torch.func, each with a batch of its own, a whole step as one CUDA graph
   stacked-eager  the same unrecorded
 
@@ -38,10 +39,10 @@ RECORDED = ("graph", "compile-graph", "stacked")
 
 def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", choices=("eager", "graph", "compile", "compile-graph", "stacked", "stacked-eager"), required=True)
+    parser.add_argument("--mode", choices=("eager", "graph", "compile", "compile-graph", "streams", "stacked", "stacked-eager"), required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--learners", type=int, default=1, help="replicas of the stacked modes")
+    parser.add_argument("--learners", type=int, default=1, help="models of `streams`, replicas of the stacked modes")
     parser.add_argument("--sample", type=int, nargs=3, required=True, metavar=("C", "H", "W"))
     parser.add_argument("--count", type=int, required=True, help="samples in memory")
     parser.add_argument("--classes", type=int, default=10)
@@ -235,7 +236,7 @@ def stacked(options):
 
 
 def recorded(data, compute):
-    """What it does as one CUDA graph, after it has run a few times: until all is chosen, compiled and loaded."""
+    """What it does as one CUDA graph, after it has run a few times: until all is chosen, compiled and loaded. Each graph has memory of its own."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -256,8 +257,35 @@ def recorded(data, compute):
     return replay
 
 
+def on_streams(options):
+    """A function that makes a step of each of as many models as there are learners, and the samples of all these steps.
+
+    Nothing joins the streams after a step: the k-th model's next step waits for its own last one alone, as a learner's does.
+    """
+    models = []
+    for _ in range(options.learners):
+        data, compute = one_model(options)
+        if models:
+            # One copy of the samples is enough, as it is for our learners.
+            _, first, _ = models[0]
+            data.samples, data.labels = first.samples, first.labels
+        models.append((torch.cuda.Stream(), data, recorded(data, compute)))
+    # All of this was queued on other streams than those that replay it.
+    torch.cuda.synchronize()
+
+    def step():
+        for stream, data, replay in models:
+            with torch.cuda.stream(stream):
+                data.turn()
+                replay()
+
+    return step, sum(data.rows for _, data, _ in models)
+
+
 def prepared(options):
-    """A function that makes one step."""
+    """A function that makes one step, and the samples of it."""
+    if options.mode == "streams":
+        return on_streams(options)
     data, compute = (stacked if options.mode in STACKED else one_model)(options)
     if options.mode in RECORDED:
         compute = recorded(data, compute)

@@ -101,11 +101,12 @@ async function save(name: string, results: readonly object[]): Promise<void> {
 
 /** Learners on one GPU against the fastest mode of PyTorch. */
 export const gpu: Bench = {
-  summary: 'images/s of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, stacked replicas',
+  summary:
+    'images/s of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, replicas on streams and stacked',
   filters: [
     'as for throughput; default: lenet resnet32, batch 16, 1 and 8 learners, bf16',
     'full: LeNet, ResNet-32 and VGG-16 at batch 8 to 64, ResNet-50 at 16 and 32, 1 to 32 learners; other words narrow it',
-    'eager, graph, stacked, compile-graph, compile: the modes of PyTorch to try (default: all)',
+    'eager, graph, streams, stacked, compile-graph, compile: the modes of PyTorch to try (default: all)',
     '--out FOLDER records every measurement in FOLDER/bench-gpu.jsonl, from which the next start continues',
     `--budget M starts no measurement that would probably end after M minutes; the exit code is ${INCOMPLETE} if some are missing`,
     'collect --out FOLDER --save NAME writes the measurements of FOLDER to bench/results/NAME.json; needs no GPU'

@@ -5,7 +5,7 @@ import { median, spread } from '../statistics.js'
 import type { Allowance } from './allowance.js'
 import type { Compared, Finding, Journal, Rate, What } from './journal.js'
 import { isOutOfMemory } from './memory.js'
-import { isCompiled, isStacked, WARM, type Mode } from './modes.js'
+import { isCompiled, isReplicated, WARM, type Mode } from './modes.js'
 
 /** Windows of a process; their median is reported. */
 const WINDOWS = 3
@@ -39,7 +39,7 @@ export interface ContestOptions {
 
 /** The name of a measurement's subject. Most of PyTorch's modes are the same for any number of learners, and are measured once. */
 export function subjectOf(one: Case, what: What): string {
-  const alike = what !== 'ours' && what !== 'lockstep' && what !== 'compared' && !isStacked(what)
+  const alike = what !== 'ours' && what !== 'lockstep' && what !== 'compared' && !isReplicated(what)
   return alike ? `${one.model} b${one.batch} ${one.precision}` : one.name
 }
 
@@ -96,7 +96,7 @@ export class Contest {
 
   #modes(compiled: boolean): readonly Mode[] {
     const { modes } = this.#options
-    return modes.filter((mode) => isCompiled(mode) === compiled && (!isStacked(mode) || this.#one.learners > 1))
+    return modes.filter((mode) => isCompiled(mode) === compiled && (!isReplicated(mode) || this.#one.learners > 1))
   }
 
   #known(what: What): Finding | undefined {
@@ -229,7 +229,7 @@ export function bestOf(
 ): (Rate & { readonly mode: Mode }) | undefined {
   const tried: readonly Mode[] = modes.includes('stacked') ? [...modes, 'stacked-eager'] : modes
   return tried
-    .filter((mode) => !isStacked(mode) || one.learners > 1)
+    .filter((mode) => !isReplicated(mode) || one.learners > 1)
     .flatMap((mode) => {
       const known = journal.known(subjectOf(one, mode), mode)
       return known && 'rate' in known ? [{ mode, ...known.rate }] : []

@@ -1,12 +1,12 @@
 /**
- * The modes in which PyTorch can train on a GPU; peers/pytorch_gpu.py describes each. `stacked` trains as many replicas as we have learners, by
- * torch.func and without averaging; `stacked-eager` is tried if those cannot be recorded as a graph.
+ * The modes in which PyTorch can train on a GPU; peers/pytorch_gpu.py describes each. `streams` and `stacked` train as many replicas as we have learners,
+ * without averaging: on a stream each, and in one model by torch.func. `stacked-eager` is tried if the latter cannot be recorded as a graph.
  */
-export const MODES = ['eager', 'graph', 'stacked', 'stacked-eager', 'compile-graph', 'compile'] as const
+export const MODES = ['eager', 'graph', 'streams', 'stacked', 'stacked-eager', 'compile-graph', 'compile'] as const
 export type Mode = (typeof MODES)[number]
 
 /** The modes that are tried by default. */
-export const USUAL_MODES: readonly Mode[] = ['eager', 'graph', 'stacked', 'compile-graph', 'compile']
+export const USUAL_MODES: readonly Mode[] = ['eager', 'graph', 'streams', 'stacked', 'compile-graph', 'compile']
 
 export function isMode(word: string): word is Mode {
   return MODES.some((mode) => mode === word)
@@ -16,6 +16,7 @@ export function isMode(word: string): word is Mode {
 export const WARM: Readonly<Record<Mode, number>> = {
   eager: 60,
   graph: 60,
+  streams: 90,
   stacked: 90,
   'stacked-eager': 90,
   'compile-graph': 120,
@@ -27,6 +28,6 @@ export function isCompiled(mode: Mode): boolean {
 }
 
 /** Whether it trains as many replicas as there are learners; the others are the same for any number. */
-export function isStacked(mode: Mode): boolean {
-  return mode.startsWith('stacked')
+export function isReplicated(mode: Mode): boolean {
+  return mode === 'streams' || mode.startsWith('stacked')
 }

@@ -1,7 +1,7 @@
 import type { Case } from '../cases.js'
 import { subjectOf } from './contest.js'
 import { isOutOfMemory } from './memory.js'
-import { MODES, isStacked, type Mode } from './modes.js'
+import { MODES, isReplicated, type Mode } from './modes.js'
 import type { Compared, Entry, Finding, Rate, What } from './journal.js'
 
 /** All results of a case. */
@@ -33,7 +33,9 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
     return found && 'failure' in found ? found.failure : undefined
   }
   const [ours, lockstep, compared] = [rateOf('ours'), rateOf('lockstep'), find('compared')]
-  const tried = MODES.filter((mode) => !isStacked(mode) || one.learners > 1).map((mode) => [mode, rateOf(mode) ?? failureOf(mode)] as const)
+  const tried = MODES.filter((mode) => !isReplicated(mode) || one.learners > 1).map(
+    (mode) => [mode, rateOf(mode) ?? failureOf(mode)] as const
+  )
   const failed = (['ours', 'lockstep', 'compared'] as const).map((what) => [what, failureOf(what)] as const)
   return {
     bench: 'gpu',

@@ -24,7 +24,7 @@ describe('The comparison on a GPU', () => {
     started = []
     told = []
     open = new Set()
-    rates = { ours: 400, lockstep: 500, eager: 50, graph: 200, stacked: 150, 'compile-graph': 300, compile: 250 }
+    rates = { ours: 400, lockstep: 500, eager: 50, graph: 200, streams: 180, stacked: 150, 'compile-graph': 300, compile: 250 }
   })
   afterEach(() => {
     expect([...open]).to.deep.equal([])
@@ -76,14 +76,14 @@ describe('The comparison on a GPU', () => {
     const contest = new Contest(k8, given)
     await contest.withoutCompiling()
     contest.close()
-    expect(started).to.deep.equal(['ours', 'eager', 'graph', 'stacked', 'lockstep'])
+    expect(started).to.deep.equal(['ours', 'eager', 'graph', 'streams', 'stacked', 'lockstep'])
     expect(found(k8, given).compared).to.include({ peerMode: 'graph', ratio: 2, n: 2 })
     expect(found(k8, given)).to.have.nested.property('lockstep.median', 500)
     const again = new Contest(k8, given)
     expect(await again.compiled()).to.equal(true)
     again.close()
     // What has compiled for minutes is the one that ours is compared with.
-    expect(started.slice(5)).to.deep.equal(['compile-graph', 'compile', 'ours'])
+    expect(started.slice(6)).to.deep.equal(['compile-graph', 'compile', 'ours'])
     expect(found(k8, given).compared).to.include({ peerMode: 'compile-graph', n: 2 })
     rates = { ...rates, 'compile-graph': 100, compile: 100 }
     const slow = options({ journal: new Journal(PLACE) })
@@ -96,7 +96,7 @@ describe('The comparison on a GPU', () => {
     await whole(k1, given)
     started = []
     await whole(k8, given)
-    expect(started).to.deep.equal(['ours', 'stacked', 'compile-graph', 'lockstep'])
+    expect(started).to.deep.equal(['ours', 'streams', 'stacked', 'compile-graph', 'lockstep'])
     expect(bestOf(k8, given)).to.include({ mode: 'compile-graph', median: 300 })
   })
 

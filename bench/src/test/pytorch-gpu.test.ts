@@ -27,7 +27,7 @@ describe('PyTorch as a peer on a GPU', function () {
     if (python('--version').status !== 0) skip(this, `no ${PYTHON} here`)
     const { status, stdout, stderr } = python(LIFETIME)
     expect(status, stderr).to.equal(0)
-    expect(stdout.match(/^ok /gm)).to.have.length(6)
+    expect(stdout.match(/^ok /gm)).to.have.length(7)
   })
 
   it('has batches and replicas side by side as they are meant, without a GPU', function () {

@@ -33,7 +33,7 @@ nn = module("torch.nn", functional=functional, BatchNorm2d=object)
 module("torch.overrides", TorchFunctionMode=object)
 torch = module("torch", nn=nn, relu=None, Tensor=types.SimpleNamespace(add_=None, add=None))
 torch.autograd = types.SimpleNamespace(Function=object)
-torch.cuda = types.SimpleNamespace(Stream=Stream, current_stream=Stream, stream=beside, CUDAGraph=Graph, graph=beside)
+torch.cuda = types.SimpleNamespace(Stream=Stream, current_stream=Stream, stream=beside, CUDAGraph=Graph, graph=beside, synchronize=lambda: None)
 module("models", build=None)
 
 import pytorch_gpu as peer  # noqa: E402
@@ -43,6 +43,7 @@ class Owned:
     """What has memory on the device: a model, or an optimiser with its masters."""
 
     rows = 16
+    samples = labels = None
 
     def turn(self):
         pass
@@ -61,12 +62,14 @@ def owners(options):
 peer.one_model = peer.stacked = owners
 # Nothing may depend on when cycles are looked for.
 gc.disable()
-for mode in ("eager", "graph", "compile", "compile-graph", "stacked", "stacked-eager"):
+for mode in ("eager", "graph", "compile", "compile-graph", "streams", "stacked", "stacked-eager"):
     held, computed, replayed = [], [], []
     step, rows = peer.prepared(types.SimpleNamespace(mode=mode, learners=3))
     made = len(computed)
     step()
-    assert rows == 16, (mode, rows)
-    assert len(replayed) == (mode in peer.RECORDED) and len(computed) - made == (mode not in peer.RECORDED), mode
-    assert held and all(ref() is not None for ref in held), f"{mode}: what the graph uses was given back"
+    models = 3 if mode == "streams" else 1
+    recorded = mode in (*peer.RECORDED, "streams")
+    assert rows == 16 * models, (mode, rows)
+    assert len(set(replayed)) == len(replayed) == models * recorded and len(computed) - made == (not recorded), mode
+    assert len(held) == 3 * models and all(ref() is not None for ref in held), f"{mode}: what the graph uses was given back"
     print(f"ok {mode}", flush=True)
