@@ -206,7 +206,7 @@ describe('The day with a GPU', function () {
     const command = (step: string) => /^ran bench\/dist\/main\.js (.*)$/m.exec(output(step).split('== ').at(-1)!)![1]
     const kept = `--json --out ${join(folder, 'results/gpu')}`
     expect(command('bench-first')).to.equal(`gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2 ${kept} --budget 4.33`)
-    expect(command('grid-vgg16-b8')).to.equal(`gpu full vgg16 b8 eager graph stacked --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
+    expect(command('grid-vgg16-b8')).to.equal(`gpu full vgg16 b8 eager graph streams stacked --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
     expect(command('compiled-vgg16-b8')).to.equal(`gpu full vgg16 b8 --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
   })
 

@@ -3,9 +3,15 @@ import type { Problem } from './backward-case.js'
 import { runOnce } from './bound-operator.js'
 import { present, type OperatorCase } from './operator-case.js'
 
-/** oneDNN's fused ReLU takes for a zero what is no number: the one place where a backend does not keep it. */
-export function hidesNaN(backend: EngineBackend, { kind, attributes }: OperatorCase): boolean {
-  return backend === 'cpu' && (kind === 'conv2d' || kind === 'linear') && attributes['relu'] === 1
+/**
+ * Whether a backend may differ from the reference in what is no number. oneDNN's fused ReLU takes for a zero what is no number; and where a window lies in
+ * the padding alone, its depthwise convolution for AVX2 multiplies zeros by the weights, which the reference does not read there.
+ */
+export function maySeeNaNOtherwise(backend: EngineBackend, { kind, attributes, inputs }: OperatorCase): boolean {
+  if (backend !== 'cpu' || (kind !== 'conv2d' && kind !== 'linear')) return false
+  const filter = inputs['w']?.shape.slice(2) ?? []
+  const padding = (attributes['padding'] as readonly number[] | undefined) ?? []
+  return attributes['relu'] === 1 || padding.some((count, axis) => count >= filter[axis]!)
 }
 
 /** Where a backend and the reference do not agree on what is no number, when all of one input is none. */
