@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
@@ -14,6 +15,7 @@ export interface ModuleMention {
 
 /** The address below which the modules of this package are. */
 const OWN = new URL('.', import.meta.url).href
+const OWN_FOLDER = fileURLToPath(OWN)
 const require = createRequire(import.meta.url)
 
 /** The exports of the module at this address, in JavaScript or TypeScript. */
@@ -34,8 +36,18 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
   } catch (cause) {
     const why = messageOf(cause)
     // Only the first line: the others list the modules that require it.
-    throw moduleRefusal(mention, `it cannot be loaded: ${why.split('\n', 1)[0]}`, cause)
+    const place = cause instanceof Error ? (placeInOwnFile(cause) ?? syntaxFault(module, cause)) : undefined
+    throw moduleRefusal(mention, `it cannot be loaded: ${why.split('\n', 1)[0]}${place === undefined ? '' : ` (at ${place})`}`, cause)
   }
+}
+
+/** Where a module has an error of syntax. `import()` does not tell, a process that checks the file does; undefined if the error is in another file. */
+function syntaxFault(module: string, { name }: Error): string | undefined {
+  if (name !== 'SyntaxError' || !module.startsWith('file:')) return undefined
+  const env = { ...process.env, NODE_OPTIONS: '' }
+  const { stderr } = spawnSync(process.execPath, ['--check', fileURLToPath(module)], { encoding: 'utf8', env, timeout: 10_000 })
+  const [, path, line] = UNPARSED.exec(stderr ?? '') ?? []
+  return path === undefined ? undefined : `${path}:${line}`
 }
 
 /** The error of a module that cannot be used. */
@@ -46,4 +58,36 @@ export function moduleRefusal({ parameter, module, code = 'INVALID_OPTION' }: Mo
 /** The exports of a module for a message: `rate, momentum`. */
 export function exportedNames(exported: Readonly<Record<string, unknown>>): string {
   return Object.keys(exported).join(', ') || 'nothing'
+}
+
+/** A frame of a stack in a file: the address or the path, the line, and whether it waited for the frame above it. */
+const FRAME = /^\s+at (async )?(?:.* \()?((?:file:\/\/)?\/.*):(\d+):\d+\)?$/
+/** What cannot be parsed has its place in a line of its own: of jiti in the message, of `node --check` before it. */
+const UNPARSED = /^\s*((?:file:\/\/)?\/[^\n]*?):(\d+)(?::\d+)?$/m
+
+/** Where in a user's own files an error was thrown, or called what threw it: `/home/me/learner.ts:12`. undefined if its stack has none of them. */
+export function placeInOwnFile({ stack = '' }: Error): string | undefined {
+  const lines = stack.split('\n')
+  const frames = lines.flatMap((line) => {
+    const [, waits, address, number] = FRAME.exec(line) ?? []
+    // What waits for the thrower may be the program that started the run.
+    return address === undefined || waits !== undefined ? [] : [{ address, number }]
+  })
+  const [, unparsed, at] = UNPARSED.exec(stack) ?? []
+  const places = unparsed === undefined ? frames : [{ address: unparsed, number: at }, ...frames]
+  for (const { address, number } of places) {
+    const path = pathOf(address)
+    if (path !== undefined && !path.startsWith(OWN_FOLDER) && !path.includes('/node_modules/')) return `${path}:${number}`
+  }
+  return undefined
+}
+
+/** undefined for what looks like an address and is none: messages have any text. */
+function pathOf(address: string): string | undefined {
+  if (!address.startsWith('file:')) return address
+  try {
+    return fileURLToPath(address)
+  } catch {
+    return undefined
+  }
 }

@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ROOMS: readonly { readonly name: string; readonly only?: readonly string[] }[] = [
   { name: 'did-you-mean.ts', only: [] },
   { name: 'errors.ts', only: ['did-you-mean.ts'] },
+  { name: 'similar-files.ts', only: ['did-you-mean.ts'] },
   { name: 'own-module.ts', only: ['errors.ts'] },
   { name: 'package-version.ts', only: ['errors.ts'] },
   { name: 'turns.ts', only: [] },
@@ -37,7 +38,10 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'run' },
   { name: 'crossover' },
   { name: 'index.ts' },
-  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'observe', 'dashboard', 'index.ts'] }
+  {
+    name: 'cli',
+    only: ['errors.ts', 'similar-files.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'observe', 'dashboard', 'index.ts']
+  }
 ]
 
 /** The rooms of native/src, each with the rooms whose headers it includes. */

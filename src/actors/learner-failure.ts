@@ -1,5 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import type { SupervisionSettings } from '../options/supervision.js'
+import { placeInOwnFile } from '../own-module.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ExitReason } from '../runtime/exit-reason.js'
 
@@ -60,13 +61,19 @@ export function cannotStart(learner: number, thrown: unknown): ArbalestError {
 /** A slot's learners have failed more often than the limits allow. `first` and `last` are their first and their last error. */
 export function tooManyFailures(learner: number, rank: number, first: Error, last: Error, limits: RestartLimits): ArbalestError {
   const [firstError, lastError] = [describeError(first), describeError(last)]
+  const how =
+    firstError === lastError
+      ? `it and the first in its place ended with ${lastError}`
+      : `it ended with ${lastError}; the first in its place with ${firstError}`
   const message =
-    `learner ${learner}: it ended with ${lastError}; the first in its place with ${firstError}; too many to go on ` +
+    `learner ${learner}: ${how}; too many to go on ` +
     `(${limits.restarts} restarts within ${limits.window} ms, or two failures before a first step)`
   return new ArbalestError('LEARNER_FAILED', message, { cause: first, data: { learner, rank, first: firstError, last: lastError } })
 }
 
-/** An error in a few words. The message of an ArbalestError needs no class name. */
+/** An error in a few words, with its place in a learner of the user's own. The message of an ArbalestError needs no class name. */
 export function describeError(error: Error): string {
-  return error instanceof ArbalestError ? error.message : `${error.name}: ${error.message}`
+  const what = error instanceof ArbalestError ? error.message : `${error.name}: ${error.message}`
+  const place = placeInOwnFile(error)
+  return place === undefined ? what : `${what} (at ${place})`
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { messageOf } from '../errors.js'
+import { messageOf, printable } from '../errors.js'
+import { didYouMeanFile } from '../similar-files.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
 
@@ -48,7 +49,8 @@ export async function loadConfig(path: string): Promise<Config> {
  */
 export async function defaultExport(path: string, { parameter, wanted }: { parameter: string; wanted: string }): Promise<unknown> {
   const file = resolve(path)
-  if (!existsSync(file)) throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}`)
+  if (!existsSync(file))
+    throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}${didYouMeanFile(path, printable)}`)
   const { createJiti } = await import('jiti')
   const jiti = createJiti(pathToFileURL(file).href, {
     virtualModules: { arbalest },

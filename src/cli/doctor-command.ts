@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { engineOrigin } from '../engine/addon.js'
+import { buildState } from '../engine/build-state.js'
 import type { BackendDescription } from '../engine/contract.js'
 import { describeCuda, type CudaReport } from '../engine/cuda.js'
 import { processorFeatures, processorName, usableCores } from '../engine/machine.js'
@@ -36,7 +37,9 @@ function report(version: string, checks: readonly Check[], healthy: boolean): st
     const advice = fix === undefined ? '' : `\n${' '.repeat(width + 10)}-> ${fix}`
     return `${marks[status]} ${name.padEnd(width)}  ${detail}${advice}`
   })
-  const verdict = healthy ? colours.green('Training can run here.') : colours.red('Training cannot run here yet: install what is missing.')
+  const verdict = healthy
+    ? colours.green('Training can run here.')
+    : colours.red('Training cannot run here yet: do what is said of what is missing.')
   return `arbalest ${version}\n${lines.join('\n')}\n${verdict}\n`
 }
 
@@ -67,11 +70,24 @@ function processor(): Check {
   return { name: 'processor', status: 'present', detail }
 }
 
+const BEING_BUILT: Check = {
+  name: 'native engine',
+  status: 'missing',
+  detail: 'a set-up is building it right now',
+  fix: 'wait until that has ended'
+}
+
 function backends(): readonly Check[] {
   try {
     const origin: Check = { name: 'native engine', status: 'present', detail: engineOrigin() }
+    // Its libraries are of two builds, or some of them are not there yet.
+    if (buildState() === 'running') return [BEING_BUILT]
     return [origin, ...engine.describe().backends.map(backend)]
   } catch (error) {
+    const state = buildState()
+    if (state === 'running') return [BEING_BUILT]
+    if (state === 'broken off')
+      return [{ name: 'native engine', status: 'missing', detail: 'its build has not ended', fix: `${SET_UP}, which goes on with it` }]
     return [{ name: 'native engine', status: 'missing', detail: messageOf(error), fix: SET_UP }]
   }
 }

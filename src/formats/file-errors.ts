@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, messageOf, printable, shown } from '../errors.js'
+import { didYouMeanFile } from '../similar-files.js'
 
 /** What a corrupt file should have had and what it has. */
 export interface Corruption {
@@ -22,7 +23,11 @@ export function corruptFile(file: string, { where, expected, found, fix, cause }
 
 /** DATA_NOT_FOUND: the operating system does not let a file be read. */
 export function unreadableFile(file: string, cause: unknown, fix = 'name a file that exists and that you may read'): ArbalestError {
-  return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${fix}`, { cause, data: { file } })
+  const similar = reason(cause) === 'ENOENT' ? didYouMeanFile(file, printable) : ''
+  return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${fix}${similar}`, {
+    cause,
+    data: { file }
+  })
 }
 
 /** What the system's codes for too little room mean. */

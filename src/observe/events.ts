@@ -364,4 +364,6 @@ export interface FinishedEvent {
   readonly checkpoints?: 'complete' | 'incomplete'
   /** Processes that have trained together; absent if this one trained alone. */
   readonly hosts?: number
+  /** In words, that the model is no better on the test samples than the most frequent class, or the mean, as the answer to all of them; absent if it is, and for a run that was stopped. */
+  readonly hint?: string
 }

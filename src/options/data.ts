@@ -1,5 +1,7 @@
 import { statSync, type Stats } from 'node:fs'
 import * as v from 'valibot'
+import { printable } from '../errors.js'
+import { didYouMeanFile } from '../similar-files.js'
 import type { Dataset } from '../data/dataset.js'
 import { datasetNames, isTextPath, readsText } from '../data/dataset-names.js'
 import { imageOptions } from '../data/images/image-options.js'
@@ -117,7 +119,7 @@ function isPath(data: string): boolean {
 function pathFault(path: string): string | undefined {
   const file = found(path)
   if (file?.isDirectory()) return undefined
-  if (file === undefined) return 'there is no such file or folder: check the path'
+  if (file === undefined) return `there is no such file or folder: check the path${didYouMeanFile(path, printable)}`
   if (!isTextPath(path) && !isTablePath(path))
     return `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')})`
   return file.isFile() ? undefined : 'it is not a regular file: name a text or a table'

@@ -80,11 +80,12 @@ export interface RunEnd {
   readonly checkpoints: FinishedEvent['checkpoints']
   /** Processes that have trained together; undefined if this one trained alone. */
   readonly hosts: number | undefined
+  readonly hint: string | undefined
 }
 
 export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
-  { kept, ended, seconds, planned, population, interventions, samples, peakDeviceBytes, checkpoints, hosts }: RunEnd
+  { kept, ended, seconds, planned, population, interventions, samples, peakDeviceBytes, checkpoints, hosts, hint }: RunEnd
 ): Promise<FinishedEvent> {
   const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
@@ -107,7 +108,8 @@ export async function finishedEvent(
     weightsSha256: weightsSha256(await synchroniser.ask.centralVector()),
     ...(interventions.length > 0 && { interventions }),
     ...(checkpoints && { checkpoints }),
-    ...(hosts !== undefined && { hosts })
+    ...(hosts !== undefined && { hosts }),
+    ...(hint !== undefined && { hint })
   }
 }
 

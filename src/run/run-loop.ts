@@ -16,6 +16,7 @@ import { leaderOf } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
 import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'
+import { nothingLearnt } from './nothing-learnt.js'
 import { finishedEvent } from './run-events.js'
 import { changeRun, repeatMessages, type ChangeableRun } from './change-run.js'
 import type { Interventions } from './interventions.js'
@@ -138,8 +139,9 @@ export class RunLoop {
     // A run that was resumed at its end has measured nothing yet: the evaluators must hold the model.
     measured ??= await this.#measure()
     await checkpoints?.settled()
+    const kept = await this.#keep(measured)
     return finishedEvent(this.#options.actors.synchroniser, {
-      kept: await this.#keep(measured),
+      kept,
       ended,
       seconds: this.#training.seconds,
       planned: this.#training.schedule.iterations,
@@ -148,7 +150,9 @@ export class RunLoop {
       samples: run.dataset.train.count,
       peakDeviceBytes: this.#options.peakMemory(),
       checkpoints: checkpoints?.completeness,
-      hosts: run.hosts?.host.size
+      hosts: run.hosts?.host.size,
+      // Neither a few steps nor a few batches show what could be learnt.
+      hint: stop.aborted || settings.dryRun || settings.overfit !== undefined ? undefined : nothingLearnt(kept, run.dataset)
     })
   }
 

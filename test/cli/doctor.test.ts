@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import type { Check } from '../../src/cli/check.js'
 import { supportsNode } from '../../src/cli/doctor-command.js'
 import { builtMpi } from '../../src/engine/mpi.js'
@@ -79,6 +80,34 @@ describe('arbalest doctor', () => {
       const train = arbalest('train', '--model', 'mlp', '--steps', '1')
       expect(train.status).to.equal(1)
       expect(train.stderr).to.match(/^ENGINE_MISSING: .* is not built yet; run `npx arbalest setup`, .*\n$/)
+    })
+
+    it('says that the engine is being built while a set-up builds it, and that its build has not ended after that', async function () {
+      if (spawnSync('flock', ['--version']).status !== 0) skip(this, 'there is no flock, without which set-ups do not lock')
+      await mkdir(join(folder, 'native/build/Release'), { recursive: true })
+      // As the linker leaves it for a while.
+      await writeFile(join(folder, 'native/build/Release/arbalest.node'), 'ELF')
+      await mkdir(join(folder, '.setup'))
+      const lock = join(folder, '.setup/lock')
+      const setup = spawn('flock', [lock, 'sh', '-c', 'echo held && exec sleep 600'], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        detached: true
+      })
+      try {
+        await once(setup.stdout, 'data')
+        const during = arbalest('doctor')
+        expect(during.status).to.equal(1)
+        expect(during.stdout).to.match(/missing +native engine +a set-up is building it right now\n +-> wait/)
+        expect(during.stdout).to.not.include('cannot be loaded').and.not.include('npx arbalest setup`\n')
+      } finally {
+        process.kill(-setup.pid!, 'SIGKILL')
+        await once(setup, 'close')
+      }
+      expect(arbalest('doctor').stdout).to.match(
+        /missing +native engine +its build has not ended\n +-> run `npx arbalest setup`, which goes on/
+      )
+      await writeFile(join(folder, 'native/build/stamp.json'), '{}')
+      expect(arbalest('doctor').stdout).to.match(/missing +native engine +engine: the native library cannot be loaded/)
     })
 
     it('trains with an engine that npm brought, and says so', async () => {

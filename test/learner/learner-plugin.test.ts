@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
@@ -48,6 +49,48 @@ describe('a learner of the user', () => {
       })
     )
     expect(new Set(hashes).size).to.equal(1)
+  })
+
+  it('has the file and the line of its own in its errors, whether they are thrown, called for, or of its syntax', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest learner '))
+    const faulty = async (name: string, lines: readonly string[], line: number, said: string) => {
+      const file = join(folder, name)
+      await writeFile(file, lines.join('\n'))
+      await refused('LEARNER_FAILED', () => train(options(pathToFileURL(file))).finished, `${said} (at ${file}:${line})`)
+    }
+    const learner = (step: string) => [
+      'export default class {',
+      '  constructor(context) {',
+      '    this.context = context',
+      '  }',
+      '',
+      `  ${step}`,
+      '}'
+    ]
+    const typed = [
+      'interface Point {',
+      '  x: number',
+      '}',
+      '',
+      'export default () => () => {',
+      '  const none = undefined as unknown as Point',
+      '',
+      '  return none.x',
+      '}'
+    ]
+    try {
+      await faulty('thrown.mjs', learner('async step() { await null; this.context.none.run() }'), 6, "reading 'run')")
+      await faulty('typed.ts', typed, 8, "reading 'x')")
+      await faulty(
+        'called.mjs',
+        learner('step() { return this.context.replica.run(-3) }'),
+        6,
+        'steps: received -3; use a whole number of at least 1'
+      )
+      await faulty('syntax.mjs', learner('step() { let a = ; }'), 6, "it cannot be loaded: Unexpected token ';'")
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   for (const [segments, missing] of [

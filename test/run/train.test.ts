@@ -238,7 +238,9 @@ describe('a training job that fails', () => {
     job.on('learnerLost', (event) => void lost.push(event))
     const { cause, data } = await refused('LEARNER_FAILED', () => job.finished, 'the first in its place', '2 restarts')
     expect(cause).to.include({ code: 'INTERNAL' })
-    expect(data).to.include({ learner: 2, rank: 0, first: 'learner: told to fail', last: 'learner: told to fail' })
+    const told = /^learner: told to fail \(at .*failing-learner\.[jt]s:\d+\)$/
+    expect(data).to.include({ learner: 2, rank: 0 })
+    for (const each of [data['first'], data['last']]) expect(each).to.match(told)
     expect(lost.map((event) => [event.learner, event.replacedBy])).to.deep.equal([
       [0, 1],
       [1, 2],

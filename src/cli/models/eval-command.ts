@@ -1,7 +1,9 @@
 import { extname } from 'node:path'
 import {
+  ArbalestError,
   datasetByEncoding,
   datasetNames,
+  datasetTraits,
   isTablePath,
   loadModel,
   openData,
@@ -24,7 +26,7 @@ interface EvalFlags extends ModelFlags, CommonFlags {
   readonly metrics?: readonly string[]
 }
 
-const DATA = `the data set to measure on: ${datasetNames.join(', ')}, the path of a .txt file, a folder of images, or a table (default: digits)`
+const DATA = `the data set to measure on: ${datasetNames.join(', ')}, the path of a .txt file, a folder of images, or a table (digits if the model takes them)`
 
 export const defineEval: DefineCommand = (command, { finish }) => {
   addModelFlags(command, { data: DATA })
@@ -37,8 +39,10 @@ export const defineEval: DefineCommand = (command, { finish }) => {
 }
 
 /** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
-async function runEval(file: string, { data: name = 'digits', dataDir, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
-  const model = await loadModel(file, await readingOptions({ ...flags, ...(datasetNames.includes(name) && { data: name }) }))
+async function runEval(file: string, { data: given, dataDir, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
+  const isNamed = given !== undefined && datasetNames.includes(given)
+  const model = await loadModel(file, await readingOptions({ ...flags, ...(isNamed && { data: given }) }))
+  const name = given ?? usualData(model)
   const data = await dataFor(model, name, dataDir)
   // `evaluate` checks the names.
   const measurement = await model.evaluate(data, metrics && ({ metrics } as EvaluateOptions))
@@ -52,6 +56,24 @@ async function runEval(file: string, { data: name = 'digits', dataDir, metrics, 
     for (const line of metricLines(testMetrics, { classNames: names, asked: metrics !== undefined })) process.stdout.write(`${line}\n`)
   }
   return EXIT.done
+}
+
+/** The data set of a model that was given none: the generated digits, which need no file. Throws INVALID_OPTION for a model of anything else, with what it takes. */
+function usualData({ name, input, classNames, encoding }: TrainedModel): string {
+  const { sample, classNames: digits } = datasetTraits('digits')
+  const takesDigits = input.join() === sample.join() && (classNames ?? digits).join() === digits.join()
+  if (takesDigits && encoding === undefined) return 'digits'
+  throw new ArbalestError('INVALID_OPTION', `--data: received nothing; name ${wantedData({ input, encoding })} to measure model ${name} on`)
+}
+
+function wantedData({ input, encoding }: Pick<TrainedModel, 'input' | 'encoding'>): string {
+  if (encoding?.kind === 'language') return 'a text (--data FILE.txt)'
+  if (encoding) {
+    const inputs = encoding.kind === 'table' ? encoding.columns.map((column) => column.name) : [encoding.column ?? 'text']
+    return `a table with the columns ${[...inputs, encoding.target.name].map((column) => JSON.stringify(column)).join(', ')} (--data FILE.csv)`
+  }
+  if (input.length === 1) return 'a text (--data FILE.txt), or another data set,'
+  return `a data set of samples of ${input.join(' x ')} (--data NAME, or --data FOLDER with images)`
 }
 
 /** The data set in the shape that the model takes: a text in windows of the model's context, images of its size and channels. */

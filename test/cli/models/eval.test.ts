@@ -65,6 +65,7 @@ describe('arbalest eval on a text', () => {
     expect((await measured(TEXT.replaceAll('a', 'x'))).stderr).to.match(/^INVALID_OPTION: --data: received "tinyshakespeare"; .*characters/)
     const unshaped = await run(['predict', file, file, '--model', 'gpt', '--data', 'tinyshakespeare'])
     expect(unshaped.stderr).to.match(/^INVALID_OPTION: --model: received "gpt"; also give its shapes: --input SHAPE and --classes COUNT\n$/)
-    expect((await run(['eval', file])).stderr).to.match(/^SHAPE_MISMATCH: data digits/)
+    expect((await run(['eval', file, '--data', 'digits'])).stderr).to.match(/^SHAPE_MISMATCH: data digits/)
+    expect((await run(['eval', file])).stderr).to.match(/^INVALID_OPTION: --data: received nothing; name a text \(--data FILE\.txt\)/)
   })
 })

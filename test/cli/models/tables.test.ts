@@ -32,6 +32,7 @@ describe('arbalest on a table', () => {
     expect((started['columns'] as { kind: string }[]).map(({ kind }) => kind)).to.deep.equal(['number', 'category', 'target'])
     const finished = lines.at(-1) as unknown as { testAccuracy: null; testMetrics: { r2: number; mae: number } }
     expect(finished.testAccuracy).to.equal(null)
+    expect(finished).to.not.have.property('hint')
     expect(finished.testMetrics.r2).to.be.above(0.95)
     // A share of the prices, which are 80,000 to 498,000.
     expect(finished.testMetrics.mae).to.be.within(10, 20_000)
@@ -72,6 +73,9 @@ describe('arbalest on a table', () => {
     const { lines, stderr } = await run(['eval', model, '--data', file, '--json'])
     expect(lines[0], stderr).to.include({ samples: 300, testAccuracy: null })
     expect((lines[0]!['testMetrics'] as { r2: number }).r2).to.be.above(0.95)
+    expect((await run(['eval', model])).stderr).to.equal(
+      'INVALID_OPTION: --data: received nothing; name a table with the columns "area", "district", "price" (--data FILE.csv) to measure model mlp on\n'
+    )
   })
 
   it('refuses what a table does not take, by the flag', async () => {
@@ -90,6 +94,21 @@ describe('arbalest on a table', () => {
       /^UNKNOWN_NAME: .*lacks\.csv: it has no column "district", .*\(it has "area"\)/
     )
     expect((await run(['predict', model, 'three.png'])).stderr).to.match(/^INVALID_OPTION: inputs: .*takes rows/)
+  })
+
+  it('tells that a model has learnt nothing, on the terminal and in its last event', async () => {
+    // What is predicted has nothing to do with the columns.
+    const rows = Array.from({ length: 200 }, (_, i) => ({
+      x: (i * 7919) % 101,
+      y: (i * 104_729) % 9973,
+      answer: i % 5 === 0 ? 'yes' : 'no'
+    }))
+    const csv = await folder.write('chance.csv', Buffer.from(table(rows)))
+    const hint = /the test accuracy is not above 80\.00%, which class "no" as the answer to every sample has: the model has learnt nothing/
+    const { lines } = await run(['train', '--data', csv, '--target', 'answer', '--steps', '20', '--json'])
+    expect(lines.at(-1)!['hint']).to.match(hint)
+    const { stdout } = await run(['train', '--data', csv, '--target', 'y', '--steps', '20', '--lr', '0.000001'])
+    expect(stdout).to.match(/\nhint: R2 is not above 0, .*the model has learnt nothing/)
   })
 
   it('refuses a model whose encoding was changed', async () => {
