@@ -81,7 +81,7 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
 function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void {
   const write = (text: string) => process.stdout.write(`${text}\n`)
   const reporters = configs.map(
-    (_, job) => new PlainLines({ write: (text: string) => write(`job ${job}: ${text.trimEnd()}`) } as unknown as Output)
+    (_, job) => new PlainLines({ write: (text: string) => write(`job ${job}: ${text.trimEnd()}`) } as unknown as Output, { verbose: true })
   )
   return (event) => {
     if (event.event === 'crossover') write(`device: ${event.policy}${gainText(event.gain)} (${event.reason})`)

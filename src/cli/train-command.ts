@@ -36,6 +36,8 @@ interface TrainCommandFlags extends CommonFlags {
   readonly config?: string | false
   /** The file for the trained model. */
   readonly save?: string
+  /** Tells every decision of the tuner. */
+  readonly verbose?: boolean
 }
 
 export const defineTrain: DefineCommand = (command, { output, finish }) => {
@@ -43,12 +45,12 @@ export const defineTrain: DefineCommand = (command, { output, finish }) => {
   command
     .argument('[config]', 'short for --config <file>')
     .addHelpText('after', NOTES)
-    .action(async (named: string | undefined, { json = false, stack: _, config, save, ...flags }: TrainCommandFlags) => {
+    .action(async (named: string | undefined, { json = false, stack: _, config, save, verbose = false, ...flags }: TrainCommandFlags) => {
       const chosen = await chosenConfig({ named, config })
       // Without a config every option could only have been given by its flag.
       const typed = { nameOf: (path: string) => flagOf(path, chosen.file === undefined ? undefined : flags), file: chosen.file }
       try {
-        finish(await runTrain({ config: chosen, flags, save, json, output }))
+        finish(await runTrain({ config: chosen, flags, save, json, verbose, output }))
       } catch (error) {
         throw asTyped(error, typed)
       }
@@ -60,16 +62,17 @@ interface TrainRun {
   readonly flags: FlagValues
   readonly save: string | undefined
   readonly json: boolean
+  readonly verbose: boolean
   readonly output: OutputLoss
 }
 
 /** `arbalest train`: runs one job and reports its events. */
-async function runTrain({ config, flags, save, json, output }: TrainRun): Promise<ExitCode> {
+async function runTrain({ config, flags, save, json, verbose, output }: TrainRun): Promise<ExitCode> {
   const options = trainOptionsOf(flags, config.options)
   checkDistinct(options, save)
   // The first of several processes saves the model.
   const file = save === undefined || !isFirstProcess() ? undefined : await checkedFile(save, options)
-  const reporter = await reporterFor(process.stdout, { json })
+  const reporter = await reporterFor(process.stdout, { json, verbose })
   const job = train(options)
   // A listener that throws ends the run before its first step.
   if (file) job.once('started', (event) => file.checkSpace(event))
@@ -120,14 +123,14 @@ function checkDistinct({ log, trace }: TrainOptions, save: string | undefined): 
 const SILENT: Reporter = { show: () => {}, close: () => {} }
 
 /** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
-async function reporterFor(output: Output, { json }: { json: boolean }): Promise<Reporter> {
+async function reporterFor(output: Output, { json, verbose }: Pick<TrainRun, 'json' | 'verbose'>): Promise<Reporter> {
   if (!isFirstProcess()) return SILENT
   const job = jobOfProcess()
   if (json) return new JsonLines(output, job)
-  if (job !== undefined) return new PlainLines(ofJob(output, job))
-  if (!hasCursor(output)) return new PlainLines(output)
+  if (job !== undefined) return new PlainLines(ofJob(output, job), { verbose })
+  if (!hasCursor(output)) return new PlainLines(output, { verbose })
   const { ProgressBar } = await import('./reporters/progress-bar.js')
-  return new ProgressBar(output)
+  return new ProgressBar(output, { verbose })
 }
 
 /** Lines of text, each with its job's number in front. */

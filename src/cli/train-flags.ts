@@ -19,6 +19,7 @@ export function addTrainFlags(command: Command): void {
     .option('--config <file>', 'a module that exports options, over which flags go (default: arbalest.config.ts of the working folder)')
     .option('--no-config', 'use no config, not even that of the working folder')
     .optionsGroup('Output and help:')
+    .option('--verbose', 'tell each trial of --learners auto, and not only in one line what came of them')
 }
 
 /** The config's options, with the flags in their places over them. */

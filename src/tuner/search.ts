@@ -106,6 +106,11 @@ export class Search {
     return this.#runoff ? this.#visit(reason) : this.#turn(reason)
   }
 
+  /** Ends the search with the best of what has been measured. */
+  conclude(reason: string): SearchStep {
+    return this.#find(reason)
+  }
+
   #isKnown(origin: Tally): boolean {
     const [fewest, most] = ORIGIN_WINDOWS
     if (origin.windows < fewest) return false

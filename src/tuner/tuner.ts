@@ -37,6 +37,9 @@ export interface Decision {
 const SEARCH_WINDOWS = 8
 const PAYS_AFTER = 20
 
+/** The windows that a run must still have for a trial more: one takes three and more, and its learners have to start. */
+const TRIAL_PAYS_AFTER = 32
+
 /** Windows after settling in which triggers are ignored; doubled after each search without a gain. */
 const PATIENCE = 8
 const MOST_PATIENCE = 64
@@ -86,7 +89,7 @@ export class Tuner {
     if (!settled) {
       if (this.#search.isAtOrigin && !this.#pays(window)) return this.#stay(window)
       const step = this.#search.observe(throughput)
-      return step && this.#follow(step)
+      return step && this.#follow(step.found || this.#trialPays(window) ? step : this.#conclude(window))
     }
     const trigger = settled.observe(throughput, window.idle)
     if (!trigger || settled.windows < this.#patience || !this.#pays(window)) return undefined
@@ -116,6 +119,16 @@ export class Tuner {
   /** Whether a search now would gain more time than it costs. */
   #pays({ seconds, remaining = Infinity }: MeasuringWindow): boolean {
     return remaining >= PAYS_AFTER * SEARCH_WINDOWS * seconds
+  }
+
+  /** Whether a trial more, of a search that has begun, would gain more time than it costs. */
+  #trialPays({ seconds, remaining = Infinity }: MeasuringWindow): boolean {
+    return remaining >= TRIAL_PAYS_AFTER * seconds
+  }
+
+  /** Ends a search that has become too late. */
+  #conclude({ remaining = 0 }: MeasuringWindow): SearchStep {
+    return this.#search.conclude(`the run ends in about ${remaining.toFixed(0)} s, and no further trial would pay`)
   }
 
   /** Settles without a search. */

@@ -88,7 +88,12 @@ describe('The flags of options', () => {
     const command = new Command()
     addTrainFlags(command)
     const groups = [...new Set(command.options.map(({ helpGroupHeading }) => helpGroupHeading))]
-    expect(groups).to.deep.equal(['What most runs need:', ...Object.keys(topics).map((topic) => `${topic}:`), 'Config:'])
+    expect(groups).to.deep.equal([
+      'What most runs need:',
+      ...Object.keys(topics).map((topic) => `${topic}:`),
+      'Config:',
+      'Output and help:'
+    ])
     const first = command.options.filter(({ helpGroupHeading }) => helpGroupHeading === groups[0])
     expect(first.map(({ long }) => long)).to.deep.equal([
       '--model',

@@ -305,6 +305,23 @@ describe('the tuner', () => {
     expect(settled[0]!.figures.map(({ learners }) => learners)).to.include.members([2, 3])
   })
 
+  it('tries no number so near the end of a run that it cannot pay, and settles on the best that it has measured', () => {
+    const tuner = new Tuner({ start: 2, most: MOST })
+    const made: (Decision & { readonly left: number })[] = []
+    // Each learner more gains a tenth: it would go on to the most. After its fifth window the run turns out to be a minute shorter.
+    for (let left = 85; left > 0; left -= left === 82.5 ? 60 : 0.5) {
+      const decision = tuner.observe({ samples: 50 * 1.1 ** tuner.learners, seconds: 0.5, remaining: left })
+      if (decision) made.push({ ...decision, left })
+    }
+    const tried = made.filter(({ action }) => action === 'try')
+    expect(tried).to.not.be.empty
+    expect(Math.min(...tried.map(({ left }) => left))).to.be.at.least(16)
+    const last = made.at(-1)!
+    expect(last.action).to.equal('settle')
+    expect(last.reason).to.match(/^the run ends in about 1\d s, and no further trial would pay; settled on \d learners$/)
+    expect(last.to).to.equal(Math.max(...tried.map(({ to }) => to)))
+  })
+
   it('looks again where the load came while it was settling, however patient it has become', () => {
     for (const from of [1, 2]) {
       const run = new SimulatedRun(new Tuner({ start: from, most: 2 }), { curve: (k) => 60 + 40 * k, noise: 0.005, seed: 5 })

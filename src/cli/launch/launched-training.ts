@@ -25,7 +25,14 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<{
   addTrainFlags(command)
   command.argument('[config]').option('--json').option('--stack')
   command.parse(words, { from: 'user' })
-  const { json: _, stack: __, config, save: ___, ...values } = command.opts<CommonFlags & { config?: string | false; save?: string }>()
+  const {
+    json: _,
+    stack: __,
+    save: ___,
+    verbose: ____,
+    config,
+    ...values
+  } = command.opts<CommonFlags & { config?: string | false; save?: string; verbose?: boolean }>()
   const chosen = await chosenConfig({ named: command.args[0], config })
   try {
     const { checkpoint, devices } = settingsOf(trainOptionsOf(values, chosen.options))

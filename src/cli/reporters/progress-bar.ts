@@ -3,6 +3,7 @@ import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
 import { count, duration, loss, percent, secondsLeft } from '../text.js'
 import { dataWait, eventMessage } from './messages.js'
 import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
+import { TuningSummary } from './tuning.js'
 
 const FORMAT = '{bar} {percentage}%  epoch {epoch}  {throughput} images/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
 
@@ -13,9 +14,12 @@ export class ProgressBar implements Reporter {
   #bar: SingleBar | undefined
   #throughput: ThroughputMeter | undefined
   #accuracy = ''
+  /** undefined: every decision of the tuner is told. */
+  readonly #tuning: TuningSummary | undefined
 
-  constructor(output: Output) {
+  constructor(output: Output, { verbose = false }: { readonly verbose?: boolean } = {}) {
     this.#output = output
+    this.#tuning = verbose ? undefined : new TuningSummary()
   }
 
   show(event: JobEvent): void {
@@ -30,7 +34,11 @@ export class ProgressBar implements Reporter {
     if (event.event === 'resumed') this.#bar?.update(event.iteration)
     if (event.event === 'wentBack') this.#bar?.update(0)
     if (event.event === 'population') this.#bar?.setTotal(event.iterations)
-    if (event.event === 'finished') this.close()
+    if (this.#tuning?.takes(event)) return
+    if (event.event === 'finished') {
+      this.close()
+      this.#write(this.#tuning?.text)
+    }
     this.#write(eventMessage(event))
     if (event.event === 'started') this.#start(event)
   }

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { ThroughputMeter } from '../../../src/cli/reporters/reporter.js'
 import { PlainLines } from '../../../src/cli/reporters/plain-lines.js'
-import type { ProgressEvent, StartedEvent } from '../../../src/index.js'
+import type { FinishedEvent, JobEvent, PopulationEvent, ProgressEvent, StartedEvent } from '../../../src/index.js'
 
 const STARTED = { event: 'started', batch: 16, learners: 2, iterations: 1000 } as StartedEvent
 
@@ -58,6 +58,55 @@ describe('The plain lines of progress', () => {
     expect(Math.max(...pauses)).to.be.closeTo(600, 0.2)
     // In the first ten minutes it is about one.
     expect(Math.max(...pauses.filter((_, i) => written[i]! < 600))).to.be.below(75)
+  })
+})
+
+describe('The trials of the tuner', () => {
+  const decision = (action: PopulationEvent['action'], from: number, to: number, reason: string): PopulationEvent => ({
+    event: 'population',
+    action,
+    from,
+    to,
+    reason,
+    round: 1,
+    iteration: 1,
+    iterations: 1000,
+    figures: []
+  })
+  const FINISHED = {
+    event: 'finished',
+    reason: 'completed',
+    epochs: 1,
+    seconds: 1,
+    testAccuracy: null,
+    testLoss: 1,
+    weightsSha256: 'a'
+  } as FinishedEvent
+  const linesOf = (events: readonly JobEvent[], verbose: boolean) => {
+    const output = new Text()
+    const lines = new PlainLines(output, { verbose })
+    for (const event of [...events, FINISHED]) lines.show(event)
+    return stripVTControlCharacters(output.text).trimEnd().split('\n').slice(0, -2)
+  }
+  const SEARCH = [decision('try', 2, 3, 'trying 3'), decision('try', 3, 1, 'trying 1'), decision('settle', 1, 3, 'settled on 3 learners')]
+
+  it('are one line at the end', () => {
+    expect(linesOf(SEARCH, false)).to.deep.equal([
+      'learners: from 2 to 3 after 2 trials (of 1, 3): settled on 3 learners; --verbose tells each trial'
+    ])
+  })
+
+  it('are a line each with --verbose', () => {
+    expect(linesOf(SEARCH, true)).to.deep.equal([
+      '2 -> 3 learners at round 1: trying 3',
+      '3 -> 1 learners at round 1: trying 1',
+      '1 -> 3 learners at round 1: settled on 3 learners'
+    ])
+  })
+
+  it('are no line where there was none; the changes of a schedule are told as they come', () => {
+    expect(linesOf([decision('settle', 2, 2, 'the run ends in about 3 s')], false)).to.deep.equal([])
+    expect(linesOf([decision('follow', 2, 4, 'as given')], false)).to.deep.equal(['2 -> 4 learners at round 1: as given'])
   })
 })
 
