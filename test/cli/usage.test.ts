@@ -142,7 +142,7 @@ describe('The command line', () => {
     const said = ({ stdout }: { stdout: string }) => stdout.replaceAll(/\s+/g, ' ')
     expect(said(measured))
       .to.match(
-        /--data <name> the data set to measure on: digits, .*tinyshakespeare, the path of a \.txt file, a folder of images, or a table \(default: digits\)/
+        /--data <name> the data set to measure on: digits, .*tinyshakespeare, the path of a \.txt file, a folder of images, or a table \(digits if the model takes them\)/
       )
       .and.not.include('whose shapes')
     expect(said(described)).to.match(/--data <name> the data set whose shapes, classes and normalisation the model has: digits, /)

@@ -5,8 +5,8 @@ import { WAYS_TO_DIE, type WayToDie } from '../fakes/dying-learner.js'
 import { killedJob } from './support/killed-job.js'
 
 const REASONS: Readonly<Record<WayToDie, RegExp>> = {
-  throw: /^RangeError: learner: told to throw$/,
-  reject: /^RangeError: learner: told to reject$/,
+  throw: /^RangeError: learner: told to throw \(at .*dying-learner\.[jt]s:\d+\)$/,
+  reject: /^RangeError: learner: told to reject \(at .*dying-learner\.[jt]s:\d+\)$/,
   exit: /^learner 1: its thread ended with code 7$/,
   heap: /heap out of memory/,
   terminate: /^learner 1: its thread ended with code 1$/,

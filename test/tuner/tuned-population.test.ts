@@ -45,7 +45,7 @@ describe('a population that is tuned', () => {
       expect(news.at(-1)!.reason).to.match(
         how === 'memory does not hold'
           ? /^no memory; settled on 2 learners$/
-          : /^3 learners are impossible: .*no thread; settled on 2 learners$/
+          : /^3 learners are impossible: .*no thread \(at .*:\d+\); settled on 2 learners$/
       )
       expect(population.schedule.at(-1)).to.deep.include({ learners: 2 })
     })
