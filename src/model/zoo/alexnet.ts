@@ -1,6 +1,6 @@
 import { conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { defineFamily, fittingSides, IMAGENET, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { fittingSides, IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 
 /**
  * AlexNet on one device: five convolutions and three linear layers, without local response normalisation (Krizhevsky, "One weird trick for
@@ -40,9 +40,9 @@ export function alexnet({ input, classes }: ZooShape, { dropout: rate = 0.5 }: {
   })
 }
 
-defineFamily({
+export const alexnetFamily: ZooFamily = {
   models: { alexnet: (shape) => alexnet(shape) },
   usual: { input: [3, 224, 224], classes: 1000 },
   defaults: { ...IMAGENET, learningRate: 0.0025, weightDecay: 5e-4 },
   normalisation: IMAGENET_PIXELS
-})
+}

@@ -1,7 +1,7 @@
 import { avgPool2d, conv2d, defineModel, flatten, linear, relu } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { defineFamily, SMALL, type ZooShape } from './family.js'
+import { SMALL, type ZooFamily, type ZooShape } from './family.js'
 
 /** Normal, as in Caffe, with biases of 0. */
 function from(std: number) {
@@ -37,8 +37,8 @@ export function convnet({ input, classes }: ZooShape): Model {
   })
 }
 
-defineFamily({
+export const convnetFamily: ZooFamily = {
   models: { convnet },
   usual: { input: [3, 32, 32], classes: 10 },
   defaults: { ...SMALL, batch: 32, weightDecay: 0.004, epochs: 30 }
-})
+}

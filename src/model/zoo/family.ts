@@ -1,4 +1,4 @@
-import { ArbalestError, invalidOption, unknownName } from '../../errors.js'
+import { ArbalestError } from '../../errors.js'
 import { shownShape } from '../layer-checks.js'
 import type { Model } from '../model.js'
 import type { Normalisation } from '../normalisation.js'
@@ -30,7 +30,7 @@ export interface Defaults {
   readonly gamma: number
 }
 
-/** Models of one architecture; a file of this folder defines one or two. */
+/** Models of one architecture; a file of this folder defines one or two, and `families.ts` lists them. */
 export interface ZooFamily {
   /** Its models by name. Their layers bear PyTorch's names, so that its weights fit. */
   readonly models: Readonly<Record<string, (shape: ZooShape, size?: object) => Model>>
@@ -68,62 +68,6 @@ export const IMAGENET: Defaults = {
 
 /** Mean and std of ImageNet's pixels, channel by channel, on the scale of 0 to 1: what torchvision's weights were trained with. */
 export const IMAGENET_PIXELS = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] } as const
-
-const families: ZooFamily[] = []
-const models: Record<string, (shape: ZooShape, size?: object) => Model> = {}
-
-/** The models that a name stands for. Only transformers take a size. */
-export const zoo: Readonly<Record<string, (shape: ZooShape, size?: object) => Model>> = models
-
-/** Adds a family to the zoo. */
-export function defineFamily(family: ZooFamily): void {
-  families.push(family)
-  Object.assign(models, family.models)
-}
-
-/** The family of a model's name; undefined for a model that is not the zoo's. */
-export function familyOf(name: string): ZooFamily | undefined {
-  return families.find((family) => Object.hasOwn(family.models, name)) ?? families.find(({ includes }) => includes?.(name))
-}
-
-/**
- * The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are, and INVALID_OPTION for a size
- * that the model cannot have. Targets that are numbers, of shape (n), get a model that gives n numbers under the mean squared error.
- */
-export function modelNamed(name: string, { target, ...shape }: ZooShape, size?: object): Model {
-  if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
-  if (size !== undefined && !familyOf(name)!.checkSize) throw invalidOption('size', size, `leave it out: only ${sizedNames()} has one`)
-  if (shape.classes > 0 || !target) return zoo[name]!(shape, size)
-  // The logits of a classifier are as good as any numbers.
-  if (target.length !== 1)
-    throw invalidOption('model', name, `the targets are ${shownShape(target)} where it gives (n): use a model of your own`)
-  return { ...zoo[name]!({ ...shape, classes: target[0]! }, size), loss: 'meanSquaredError' }
-}
-
-/** The models that have a size, for messages; in the order of the alphabet, since a program may load their files in any order. */
-export function sizedNames(): string {
-  const sized = families.flatMap((family) => (family.checkSize ? Object.keys(family.models) : []))
-  return sized.sort().join(', ')
-}
-
-/**
- * The defaults of a model by its name alone, for a Model that a function of the zoo has made is plain data like any other: a model of the user's own with
- * the name of one of the zoo has that one's defaults, too. Any other name gets those of a small network.
- */
-export function defaultsFor(model: string): Defaults {
-  return familyOf(model)?.defaults ?? SMALL
-}
-
-/** How a model of photographs takes the pixels of colour images; undefined for another model. */
-export function pixelNormalisation({ name, input }: Model): Normalisation | undefined {
-  return input.length === 3 && input[0] === 3 && Object.hasOwn(zoo, name) ? familyOf(name)!.normalisation : undefined
-}
-
-/** Height and width in pixels of the images that suit a model; undefined for a model that does not take square images. */
-export function imageSizeOf(model: Model | string | undefined): number | undefined {
-  const input = typeof model === 'string' ? familyOf(model)?.usual.input : model?.input
-  return input?.length === 3 && input[1] === input[2] ? input[1] : undefined
-}
 
 /**
  * Height and width of an image, whose sides must keep the model's last features at the size that its classifier was made for. Throws SHAPE_MISMATCH with

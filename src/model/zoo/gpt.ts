@@ -18,7 +18,7 @@ import {
 } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, defineFamily, type ZooShape } from './family.js'
+import { COMMON, type ZooFamily, type ZooShape } from './family.js'
 
 const about = <const Text extends object>(text: Text) =>
   ({ ...text, of: ['gpt', 'text-classifier', 'vit-tiny', 'vit-small', 'vit-base'] }) as const
@@ -155,9 +155,9 @@ function from(std: number) {
   return { initialiser: { kind: 'normal', std }, biasInitialiser: { kind: 'constant', value: 0 } } as const
 }
 
-defineFamily({
+export const gptFamily: ZooFamily = {
   models: { gpt },
   usual: { input: [128], classes: 65 },
   defaults: { ...COMMON, batch: 16, learningRate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] },
   checkSize: (size, path) => void transformerSize(size, path, USUAL)
-})
+}

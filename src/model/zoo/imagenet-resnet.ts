@@ -2,7 +2,7 @@ import { invalidOption } from '../../errors.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, maxPool2d, relu, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { defineFamily, IMAGENET, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 
 /** Which ResNet, and how it begins. */
 export interface ImagenetResnetOptions {
@@ -137,9 +137,9 @@ function convolution(filters: number, kernel: number, stride: number, name: stri
 
 const ofDepth = (depth: number) => [`resnet${depth}`, (shape: ZooShape) => imagenetResnet(shape, { depth })] as const
 
-defineFamily({
+export const imagenetResnetFamily: ZooFamily = {
   models: Object.fromEntries([18, 34, 50, 101, 152].map(ofDepth)),
   usual: { input: [3, 224, 224], classes: 1000 },
   defaults: IMAGENET,
   normalisation: IMAGENET_PIXELS
-})
+}

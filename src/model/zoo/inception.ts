@@ -1,7 +1,7 @@
 import { avgPool2d, batchNorm2d, concat, conv2d, defineModel, dropout, globalAvgPool, linear, maxPool2d, relu } from '../layers.js'
 import type { Layer, Pair } from '../layer.js'
 import type { Model } from '../model.js'
-import { defineFamily, fittingSides, IMAGENET, type ZooShape } from './family.js'
+import { fittingSides, IMAGENET, type ZooFamily, type ZooShape } from './family.js'
 
 /** As torchvision draws them: so far out that the bounds cut nothing off. */
 const FIRST = { kind: 'truncatedNormal', std: 0.1, bound: 20 } as const
@@ -150,11 +150,11 @@ function convolution(
   ]
 }
 
-defineFamily({
+export const inceptionFamily: ZooFamily = {
   models: { inception_v3: (shape) => inceptionV3(shape) },
   usual: { input: [3, 299, 299], classes: 1000 },
   defaults: IMAGENET,
   // What torchvision's weights take, in the end: it moves ImageNet's normalisation to this one.
   normalisation: { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] },
   leftOut: /^AuxLogits\./
-})
+}

@@ -1,6 +1,6 @@
 import { conv2d, defineModel, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { defineFamily, SMALL, type ZooShape } from './family.js'
+import { SMALL, type ZooFamily, type ZooShape } from './family.js'
 
 /** LeNet as Caffe has it: 20 and 50 filters of 5x5, each with 2x2 max pooling, then 500 units with a ReLU. */
 export function lenet({ input, classes }: ZooShape): Model {
@@ -20,9 +20,9 @@ export function lenet({ input, classes }: ZooShape): Model {
   })
 }
 
-defineFamily({
+export const lenetFamily: ZooFamily = {
   models: { lenet },
   usual: { input: [1, 28, 28], classes: 10 },
   // The batch and the rate that took two and four learners to 99% of MNIST soonest: bench/results/tta.md.
   defaults: { ...SMALL, batch: 32, learningRate: 0.02 }
-})
+}

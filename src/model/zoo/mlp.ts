@@ -2,7 +2,7 @@ import { invalidOption } from '../../errors.js'
 import { elements } from '../graph.js'
 import { defineModel, flatten, linear, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { defineFamily, SMALL, type ZooShape } from './family.js'
+import { SMALL, type ZooFamily, type ZooShape } from './family.js'
 
 /** A multi-layer perceptron with ReLUs: 784-256-128-10 on MNIST if `hidden` is left out, and less for samples of fewer than 64 numbers. */
 export function mlp({ input, classes }: ZooShape, { hidden = hiddenFor(elements(input)) }: { hidden?: readonly number[] } = {}): Model {
@@ -22,14 +22,14 @@ export function logisticRegression({ input, classes }: ZooShape): Model {
   return defineModel({ name: 'logistic-regression', input, layers: [flatten(), linear(classes, { name: 'fc' })] })
 }
 
-defineFamily({
+export const logisticRegressionFamily: ZooFamily = {
   models: { 'logistic-regression': logisticRegression },
   usual: { input: [1, 28, 28], classes: 10 },
   defaults: { ...SMALL, weightDecay: 0 }
-})
+}
 
-defineFamily({
+export const mlpFamily: ZooFamily = {
   models: { mlp: (shape) => mlp(shape) },
   usual: { input: [1, 28, 28], classes: 10 },
   defaults: { ...SMALL, batch: 32, learningRate: 0.02, weightDecay: 1e-4, epochs: 6 }
-})
+}

@@ -1,7 +1,7 @@
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu6, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { defineFamily, IMAGENET, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 
 /** The blocks of each stage: how much wider a block is inside, channels that it gives, how many there are, and the first one's stride. */
 const STAGES = [
@@ -89,10 +89,10 @@ function convolution(name: string, { filters, kernel, stride = 1, groups = 1 }: 
   ]
 }
 
-defineFamily({
+export const mobilenetFamily: ZooFamily = {
   models: { mobilenet_v2: (shape) => mobilenetV2(shape) },
   usual: { input: [3, 224, 224], classes: 1000 },
   // The paper's weight decay.
   defaults: { ...IMAGENET, weightDecay: 4e-5 },
   normalisation: IMAGENET_PIXELS
-})
+}

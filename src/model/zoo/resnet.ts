@@ -2,7 +2,7 @@ import { invalidOption } from '../../errors.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual, subsamplePad } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, defineFamily, type ZooShape } from './family.js'
+import { COMMON, type ZooFamily, type ZooShape } from './family.js'
 
 /**
  * - `A`: the identity, subsampled and padded with zero channels where the shape changes; no parameters.
@@ -53,7 +53,7 @@ function conv3x3(filters: number, stride: number, name: string): Layer {
 
 const ofDepth = (depth: number) => [`resnet${depth}`, (shape: ZooShape) => resnet(shape, { depth })] as const
 
-defineFamily({
+export const resnetFamily: ZooFamily = {
   models: Object.fromEntries([20, 32, 44, 56, 110].map(ofDepth)),
   // Any depth of 6n+2 layers, as `resnet` names it.
   includes(name) {
@@ -63,4 +63,4 @@ defineFamily({
   usual: { input: [3, 32, 32], classes: 10 },
   // Once up and down takes them further than drops do, in as many epochs: docs/speed.md. The rate is from bench/results/tta.md.
   defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.1, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] }
-})
+}

@@ -2,7 +2,7 @@ import { ArbalestError } from '../../errors.js'
 import { dropout, defineModel, embedding, gelu, layerNorm, linear, meanPositions, positions, residual, selfAttention } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, defineFamily, type ZooShape } from './family.js'
+import { COMMON, type ZooFamily, type ZooShape } from './family.js'
 import { transformerSize, type GptOptions } from './gpt.js'
 
 /** The values of a byte. */
@@ -59,9 +59,9 @@ function branch(name: string, body: readonly Layer[]): Layer {
   return residual({ name, relu: false, body: [layerNorm({ name: 'norm' }), ...body] })
 }
 
-defineFamily({
+export const textClassifierFamily: ZooFamily = {
   models: { 'text-classifier': textClassifier },
   usual: { input: [256], classes: 2 },
   defaults: { ...COMMON, batch: 16, learningRate: 0.05, weightDecay: 1e-4, epochs: 10, milestones: [0.8] },
   checkSize: (size, path) => void transformerSize(size, path, USUAL)
-})
+}

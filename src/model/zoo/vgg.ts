@@ -1,7 +1,7 @@
 import { batchNorm2d, conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, defineFamily, fittingSides, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { COMMON, fittingSides, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 
 /** Filters of the 3x3 convolutions, and where the images are halved: configuration D of the paper. */
 const FEATURES = [64, 64, 'pool', 128, 128, 'pool', 256, 256, 256, 'pool', 512, 512, 512, 'pool', 512, 512, 512, 'pool'] as const
@@ -45,9 +45,9 @@ function classifier(hidden: readonly number[], classes: number, rate: number): L
   return [...layers, linear(classes, next())]
 }
 
-defineFamily({
+export const vggFamily: ZooFamily = {
   models: { vgg16: (shape) => vgg16(shape) },
   usual: { input: [3, 32, 32], classes: 10 },
   defaults: { ...COMMON, batch: 32, learningRate: 0.02, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] },
   normalisation: IMAGENET_PIXELS
-})
+}

@@ -16,7 +16,7 @@ import {
 } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, defineFamily, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 import { transformerSize, type GptOptions } from './gpt.js'
 
 /** Of a vision transformer: blocks, heads, width, dropout, and the sides of its patches. */
@@ -133,11 +133,10 @@ function patchFor(model: string, input: readonly number[], given: number | undef
   )
 }
 
-for (const name of Object.keys(SIZES) as VitName[])
-  defineFamily({
-    models: { [name]: (shape, size?: VitOptions) => vit(shape, size, name) },
-    usual: { input: [3, 224, 224], classes: 1000 },
-    defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.05, weightDecay: 1e-4, epochs: 100, milestones: [0.5, 0.8] },
-    normalisation: IMAGENET_PIXELS,
-    checkSize: (size, path) => void transformerSize(size, path, SIZES[name])
-  })
+export const vitFamilies: readonly ZooFamily[] = (Object.keys(SIZES) as VitName[]).map((name) => ({
+  models: { [name]: (shape, size?: VitOptions) => vit(shape, size, name) },
+  usual: { input: [3, 224, 224], classes: 1000 },
+  defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.05, weightDecay: 1e-4, epochs: 100, milestones: [0.5, 0.8] },
+  normalisation: IMAGENET_PIXELS,
+  checkSize: (size, path) => void transformerSize(size, path, SIZES[name])
+}))
