@@ -82,7 +82,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'predict',
-    description: 'Classifies images: the likeliest classes and their probabilities.',
+    description: 'Classifies images and texts, and predicts rows of tables.',
     module: './models/predict-command.js',
     imports: ['../trained/open-model.js'],
     exported: 'definePredict'

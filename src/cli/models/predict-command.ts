@@ -7,13 +7,14 @@ import { invalidFlag, wholeNumber } from '../flag-values.js'
 import { external, percent } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 import { predictTable } from './predict-table.js'
+import { textOf } from './text-input.js'
 
 interface PredictFlags extends ModelFlags, CommonFlags {
   readonly top: number
 }
 
 const INPUTS =
-  'images or folders of them (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG); tables (.csv, .tsv, .jsonl, .parquet) for a model of a table or of texts, which also takes the texts themselves'
+  'images or folders of them (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG); tables (.csv, .tsv, .jsonl, .parquet) for a model of a table or of texts, which also takes files of a text, and texts themselves'
 
 export const definePredict: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
@@ -34,7 +35,7 @@ async function runPredict(file: string, inputs: readonly string[], { top, json =
   else
     for (const input of inputs) {
       if (isTablePath(input)) await predictTable(model, encoding, input, { json })
-      else if (encoding.kind !== 'table') predictText(model, encoding, input, { top, json })
+      else if (encoding.kind !== 'table') await predictText(model, encoding, input, { top, json })
       else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
     }
   return EXIT.done
@@ -52,14 +53,16 @@ async function predictImages(model: TrainedModel, inputs: readonly string[], { t
   }
 }
 
-function predictText(model: TrainedModel, { target }: LabelledEncoding, text: string, { top, json }: Shown): void {
+async function predictText(model: TrainedModel, { target }: LabelledEncoding, input: string, { top, json }: Shown): Promise<void> {
+  const text = await textOf(input)
+  const named = text === input ? { text } : { file: input }
   if (target.kind === 'number') {
     const [value] = model.predict([text])
-    tell(json ? JSON.stringify({ text, [target.name]: value }) : `${external(text)}: ${value}`)
+    tell(json ? JSON.stringify({ ...named, [target.name]: value }) : `${external(input)}: ${value}`)
     return
   }
   const [classes = []] = model.classify([text], { top })
-  tell(json ? JSON.stringify({ text, classes }) : `${external(text)}: ${likeliest(classes)}`)
+  tell(json ? JSON.stringify({ ...named, classes }) : `${external(input)}: ${likeliest(classes)}`)
 }
 
 function likeliest(classes: readonly { readonly name: string; readonly probability: number }[]): string {

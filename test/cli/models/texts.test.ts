@@ -64,6 +64,18 @@ describe('arbalest on texts with classes', () => {
     expect((await loadModel(model)).classify(['abcx'], { top: 1 })[0]![0]!.name).to.equal('cross')
   })
 
+  it('takes the file of a text, and tells of a name that is mistyped', async () => {
+    const text = await folder.write('letter.txt', Buffer.from('bcdy'))
+    const { lines } = await run(['predict', model, text, 'bcdx', '--json'])
+    expect(lines.map((line) => [line['file'] ?? line['text'], (line['classes'] as { name: string }[])[0]!.name])).to.deep.equal([
+      [text, 'fork'],
+      ['bcdx', 'cross']
+    ])
+    const { code, stdout, stderr } = await run(['predict', model, file.replace('.csv', '.cvs')])
+    expect([code, stdout], stderr).to.deep.equal([2, ''])
+    expect(stderr).to.match(/^INVALID_OPTION: inputs: received .* there is no such file; .* did you mean .*words\.csv\?\n$/)
+  })
+
   it('measures on another table', async () => {
     const { lines, stderr } = await run(['eval', model, '--data', file, '--json'])
     expect(lines[0], stderr).to.include({ samples: 240 })

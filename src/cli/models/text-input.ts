@@ -1,0 +1,30 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename, extname } from 'node:path'
+import { messageOf, printable } from '../../errors.js'
+import { didYouMeanFile } from '../../similar-files.js'
+import { invalidFlag } from '../flag-values.js'
+import { bytes } from '../text.js'
+
+/** Bytes of a text; a model looks at far fewer. */
+const MOST_BYTES = 16e6
+
+/** A text without a space and with an ending, as names of files have it. */
+const FILE_NAME = /^\S+\.[a-z]\w{1,7}$/i
+
+/** The text of an input of `predict`: that of the file in UTF-8 that it names, or the input itself. Throws INVALID_OPTION for a name that is mistyped. */
+export async function textOf(input: string): Promise<string> {
+  const refusal = (fix: string) => invalidFlag('inputs', input, fix)
+  const found = await stat(input).catch(() => undefined)
+  if (!found) {
+    const similar = FILE_NAME.test(basename(input)) ? didYouMeanFile(input, printable) : ''
+    if (similar === '' && !(FILE_NAME.test(input) && extname(input) === '.txt')) return input
+    throw refusal(`there is no such file; name a file, or give a text${similar}`)
+  }
+  if (!found.isFile()) throw refusal('it is not a file; give a text, the file of a text, or a table')
+  if (found.size > MOST_BYTES) throw refusal(`it has ${bytes(found.size)}; give a text of at most ${bytes(MOST_BYTES)}`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(input))
+  } catch (cause) {
+    throw refusal(cause instanceof TypeError ? 'it is not text in UTF-8; convert it' : `it cannot be read (${messageOf(cause)})`)
+  }
+}
