@@ -1,4 +1,4 @@
-import { distinctions } from '../observe/run-differences.js'
+import { distinctions } from '../observe/run-labels.js'
 import type { DashboardUpdate } from './page/wire.js'
 import { PageServer } from './page-server.js'
 import type { RunBoard } from './run-board.js'

@@ -1,5 +1,6 @@
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
-import { differences, distinctions, type OptionDifference } from '../../observe/run-differences.js'
+import { differences, type OptionDifference } from '../../observe/run-differences.js'
+import { distinctions } from '../../observe/run-labels.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { colours } from '../terminal.js'
