@@ -9,13 +9,15 @@ export function happeningOf(
   switch (event.event) {
     case 'population': {
       const { action, from, to, reason, figures } = event
-      const measured = figures.map((each) => `${each.learners}: ${Math.round(each.samplesPerSecond).toLocaleString('en-US')} samples/s`)
+      const measured = figures
+        .toSorted((a, b) => a.learners - b.learners)
+        .map((each) => `${Math.round(each.samplesPerSecond).toLocaleString('en-US')} with ${each.learners}`)
       const title = from === to ? learners(to) : `${from} → ${learners(to)}`
       return {
         seconds,
         kind: 'tuner',
         title: `${TUNER[action]} ${title}`,
-        detail: [reason, measured.join(', ')].filter(Boolean).join(' — ')
+        detail: [reason, ...(measured.length > 0 ? [`samples/s: ${measured.join(', ')}`] : [])].filter(Boolean).join(' — ')
       }
     }
     case 'learnerLost': {
@@ -63,7 +65,7 @@ export function happeningOf(
         detail: `weights sha256 ${event.weightsSha256.slice(0, 16)}…`
       }
     case 'failed':
-      return { seconds, kind: 'end', title: `Failed: ${event.code}`, detail: event.message }
+      return { seconds, kind: 'failed', title: `Failed: ${event.code}`, detail: event.message }
     default:
       return undefined
   }

@@ -3,7 +3,7 @@ import type { JobEvent, RecordedEvent } from '../observe/events.js'
 import type { PopulationStatus, SynchroniserStatus } from '../protocols/protocols.js'
 import { BoundedCurve, type Merge } from './bounded-curve.js'
 import { happeningOf } from './happenings.js'
-import { STATES, type CurveUpdate, type Happening, type LearnerState, type RunFacts, type RunUpdate } from './page/wire.js'
+import { isOver, STATES, type CurveUpdate, type Happening, type LearnerState, type RunFacts, type RunUpdate } from './page/wire.js'
 
 /** The newest happenings of a run that are kept. */
 const MOST_HAPPENINGS = 200
@@ -11,7 +11,7 @@ const MOST_HAPPENINGS = 200
 const MOST_PLACES = 64
 
 const PROGRESS: readonly Merge[] = ['last', 'last', 'mean', 'last', 'mean', 'last']
-const EVALUATED: readonly Merge[] = ['last', 'last', 'last', 'last']
+const EVALUATED: readonly Merge[] = ['last', 'last', 'last', 'last', 'last']
 const PLACE: readonly Merge[] = ['last', 'last', 'most', 'mean', 'mean', 'mean']
 const DEVICE: readonly Merge[] = ['last', 'mean']
 
@@ -47,7 +47,10 @@ const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
   dataWait: null,
   testLoss: null,
   testAccuracy: null,
+  testR2: null,
+  testMae: null,
   learners: 0,
+  isTuned: false,
   deaths: 0,
   hosts: 1,
   rule: null,
@@ -89,7 +92,7 @@ export class RunBoard {
   }
 
   get isOver(): boolean {
-    return ['completed', 'stopped', 'failed', 'interrupted'].includes(this.#facts.state)
+    return isOver(this.#facts)
   }
 
   /** What tells this run from the others of the page. */
@@ -183,9 +186,12 @@ export class RunBoard {
     switch (event.event) {
       case 'run': {
         this.#options = Object(event.options) as Readonly<Record<string, unknown>>
-        const { devices } = this.#options as { devices?: { devices?: readonly unknown[] } }
+        const { devices, population } = this.#options as {
+          devices?: { devices?: readonly unknown[] }
+          population?: { tuning?: unknown }
+        }
         this.#devices = devices?.devices?.length ?? 1
-        return
+        return this.#set({ isTuned: population?.tuning !== undefined })
       }
       case 'started': {
         const { event: _, bytesPerLearner, bytesShared, hosts = 1, ...known } = event
@@ -220,9 +226,10 @@ export class RunBoard {
         return this.#set({ iteration, iterations, epoch, loss: orNull(loss), learningRate, imagesPerSecond, learners, dataWait, seconds })
       }
       case 'evaluated': {
-        const { iteration, testLoss, testAccuracy } = event
-        this.#curve('evaluated', EVALUATED).push([iteration, at, testLoss, testAccuracy])
-        return this.#set({ testLoss: orNull(testLoss), testAccuracy })
+        const { iteration, testLoss, testAccuracy, testMetrics } = event
+        const { r2: testR2 = null, mae: testMae = null } = testMetrics ?? {}
+        this.#curve('evaluated', EVALUATED).push([iteration, at, testLoss, testAccuracy, testR2])
+        return this.#set({ testLoss: orNull(testLoss), testAccuracy, testR2, testMae })
       }
       case 'learnerLost': {
         this.#set({ deaths: this.#facts.deaths + 1 })

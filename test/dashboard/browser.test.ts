@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'puppeteer-core'
 import { Dashboard } from '../../src/dashboard/dashboard.js'
+import type { RunBoard } from '../../src/dashboard/run-board.js'
 import { train } from '../../src/run/train.js'
 import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
@@ -78,6 +79,35 @@ describe('the dashboard in Chromium', function () {
     dashboard.close()
   })
 
+  it('draws a gap where a run has no value or has ended, and none where only the other run has a point', async () => {
+    const [faulty, whole] = ['faulty', 'whole'].map((id) => newBoard(id)) as [RunBoard, RunBoard]
+    for (const board of [faulty, whole]) board.take(startedWith(1), BEGAN)
+    const missing = [40, 50, 60, 80, 100]
+    for (let t = 10; t <= 110; t += 10) faulty.take(progressAt(t, missing.includes(t) ? NaN : 1), BEGAN + t)
+    for (let t = 1; t <= 200; t += 2) whole.take(progressAt(t, 2), BEGAN + t)
+    const dashboard = await Dashboard.open(sourceOf(faulty, whole))
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitTrue(page, `${elementAt('#charts .u-over')}?.clientWidth > 100`)
+    const isDrawn = async (series: number, places: readonly number[]) =>
+      Object.fromEntries(await Promise.all(places.map(async (place) => [place, await hasInk(page, `--series-${series}`, place / 199)])))
+    expect(await isDrawn(0, [25, 35, 45, 55, 65, 75, 90, 95, 105, 150])).to.deep.equal({
+      ...{ 25: true, 35: false, 45: false, 55: false, 65: false, 75: false, 90: true, 95: false, 105: false, 150: false }
+    })
+    expect(await isDrawn(1, [25, 50, 60, 120, 150])).to.deep.equal({ 25: true, 50: true, 60: true, 120: true, 150: true })
+
+    const { x, y, width, height } = (await (await page.$('#charts .u-over'))!.boundingBox())!
+    const told = async (place: number) => {
+      await page.mouse.move(x + (width * place) / 199, y + height / 2)
+      return textOf(page, '#charts .heading')
+    }
+    await page.evaluate(`scrollTo(0, 0)`)
+    expect(await told(21)).to.match(/^Lossiteration 21.* training 1\.000.* training 2\.000/)
+    expect(await told(51)).to.match(/^Lossiteration 51.* training –.* training 2\.000/)
+    expect(await told(151)).to.match(/^Lossiteration 151.* training –.* training 2\.000/)
+    expect(faults).to.deep.equal([])
+    dashboard.close()
+  })
+
   it('shows several runs side by side, by the keyboard alone, with a table beside each chart, dark and light', async () => {
     const boards = ['a', 'b'].map((id, i) => {
       const board = newBoard(id)
@@ -119,6 +149,20 @@ describe('the dashboard in Chromium', function () {
 
 function iterationOf(text: string): number {
   return Number(/iteration ([\d,]+)/.exec(text)![1]!.replaceAll(',', ''))
+}
+
+/** Whether the first chart has a line of a colour at a share of its width. */
+function hasInk(page: Page, colour: string, share: number): Promise<boolean> {
+  return page.evaluate(`(() => {
+    const [over, canvas] = ['.u-over', 'canvas'].map((each) => document.querySelector('#charts ' + each))
+    const [inner, outer] = [over, canvas].map((each) => each.getBoundingClientRect())
+    const x = Math.round((inner.x - outer.x + inner.width * ${share}) * devicePixelRatio)
+    const column = canvas.getContext('2d').getImageData(x, 0, 1, canvas.height).data
+    const style = getComputedStyle(document.documentElement).getPropertyValue('${colour}').trim()
+    const wanted = [1, 3, 5].map((at) => parseInt(style.slice(at, at + 2), 16))
+    const alike = (at) => column[at + 3] > 100 && wanted.every((part, i) => Math.abs(part - column[at + i]) < 40)
+    return Array.from({ length: canvas.height }, (_, row) => 4 * row).some(alike)
+  })()`) as Promise<boolean>
 }
 
 /** How many colours a canvas has. */

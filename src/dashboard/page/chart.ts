@@ -1,6 +1,8 @@
+import type { Along } from './along.js'
+import { isolated, padded, rising, valueAt } from './curves.js'
+import { element, fillTable, say, styleOf, swatch } from './dom.js'
+import { axisText } from './format.js'
 import uPlot from './uplot.js'
-import { element, fillTable, say, styleOf } from './dom.js'
-import { numberText, shortText } from './format.js'
 
 export interface ChartSeries {
   readonly label: string
@@ -9,8 +11,10 @@ export interface ChartSeries {
   readonly x: readonly (number | null)[]
   readonly y: readonly (number | null)[]
   readonly dash?: boolean
-  /** Drawn as points where there are few. */
+  /** Each value is a point, besides the line. */
   readonly sparse?: boolean
+  /** Where its run has got to: until there its last value holds. */
+  readonly until?: number | null
 }
 
 export interface ChartOptions {
@@ -18,20 +22,29 @@ export interface ChartOptions {
   /** What it shows, for those who see it for the first time. */
   readonly hint: string
   readonly y: (value: number) => string
-  /** The least range of values. */
-  readonly range?: readonly [number, number]
+  /** At the marks of the axis. */
+  readonly axis?: (value: number) => string
+  /** What the axis shows at least. */
+  readonly least?: readonly number[]
+  /** The greatest value that there can be. */
+  readonly limit?: number
 }
 
-const HEIGHT = 230
+const HEIGHT = 250
 const TABLE_ROWS = 12
 /** Both curves of as many runs as there are colours. */
 const MOST_TOLD = 16
+/** So many points and more are drawn as a line alone. */
+const MANY = 60
+/** A missing value stays a gap where another curve has values between its neighbours. */
+const EXPAND = 2 as uPlot.JoinNullMode
 
 /** Curves with their present values, and a table with the same for those who cannot see them. */
 export class Chart {
   readonly card: HTMLElement
   readonly #options: ChartOptions
   readonly #plot = element('div', { class: 'chart-plot' })
+  readonly #place = element('span', { class: 'place' })
   readonly #readout = element('p', { class: 'readout' })
   readonly #table = element('table')
   readonly #details: HTMLDetailsElement
@@ -39,8 +52,8 @@ export class Chart {
   #shape = ''
   #series: readonly ChartSeries[] = []
   #data: uPlot.AlignedData = [[]]
-  #x: (value: number) => string = String
-  #along = ''
+  #along!: Along
+  #span: readonly [from: number, until: number] = [0, 1]
 
   constructor(options: ChartOptions) {
     this.#options = options
@@ -49,24 +62,31 @@ export class Chart {
     this.#details = element('details', {}, element('summary', {}, 'As a table'), table)
     this.#details.addEventListener('toggle', () => this.#fillTable())
     this.#plot.setAttribute('role', 'img')
-    const heading = element('div', { class: 'heading' }, element('h2', {}, title), this.#readout)
-    this.card = element('article', { class: 'card' }, heading, element('p', { class: 'hint' }, hint), this.#plot, this.#details)
+    const heading = element('div', { class: 'heading' }, element('div', {}, element('h2', {}, title), this.#place), this.#readout)
+    this.card = element('article', { class: 'card chart' }, heading, element('p', { class: 'hint' }, hint), this.#plot, this.#details)
     new ResizeObserver(() => this.#resize()).observe(this.#plot)
   }
 
-  show(series: readonly ChartSeries[], { along, x }: { readonly along: string; readonly x: (value: number) => string }): void {
+  show(series: readonly ChartSeries[], along: Along, span: readonly [from: number, until: number]): void {
     this.#series = series
-    this.#x = x
     this.#along = along
+    this.#span = span
     const tables = series.map((each) => rising(each.x, each.y))
-    this.#data = tables.length > 0 ? uPlot.join(tables) : [[]]
-    const shape = series.map(({ label, colour, dash }) => `${label} ${colour} ${dash}`).join('|')
+    const modes = series.map(() => [EXPAND, EXPAND])
+    this.#data = tables.length > 0 ? uPlot.join(tables, modes) : [[]]
+    this.card.classList.toggle('empty', this.isEmpty)
+    const shape = [along.name, ...series.map(({ label, colour, dash }) => `${label} ${colour} ${dash}`)].join('|')
     if (shape !== this.#shape || !this.#uplot) {
       this.#shape = shape
       this.restyle()
     } else this.#uplot.setData(this.#data)
-    this.#tell(undefined)
+    this.#tell(this.#uplot?.cursor.idx)
     this.#fillTable()
+  }
+
+  /** Whether no curve has a value. */
+  get isEmpty(): boolean {
+    return this.#series.every(({ y }) => y.every((value) => value === null))
   }
 
   /** Draws anew, in the colours of the present theme. */
@@ -79,90 +99,91 @@ export class Chart {
     const [soft, line] = [styleOf('soft'), styleOf('line')]
     const font = '12px system-ui, sans-serif'
     const axis = { stroke: soft, font, grid: { stroke: line, width: 1 }, ticks: { show: false } }
-    const { y, range } = this.#options
+    const { y: _, axis: text = axisText, least, limit } = this.#options
+    const { name, title, steps } = this.#along
     return {
       width: Math.max(240, this.#plot.clientWidth),
       height: HEIGHT,
       legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      padding: [10, 14, 0, 0],
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, sync: { key: name, scales: ['x', null] } },
+      padding: [10, 18, 0, 0],
       scales: {
-        x: { time: false },
-        y: { range: (_plot, low, high) => padded(low ?? 0, high ?? 1, range) }
+        x: { time: false, range: () => [...this.#span] },
+        y: { range: (_plot, low, high) => padded(low ?? 0, high ?? 1, least, limit) }
       },
       axes: [
-        { ...axis, size: 30, values: (_plot, values) => values.map((value) => this.#x(value)) },
-        { ...axis, size: 62, values: (_plot, values) => values.map((value) => (y === numberText ? shortText(value) : y(value))) }
+        {
+          ...axis,
+          size: 26,
+          incrs: [...steps],
+          values: (_plot, values) => values.map((value) => this.#along.text(value)),
+          label: title,
+          labelFont: font,
+          labelSize: 20
+        },
+        { ...axis, size: 62, values: (_plot, values) => values.map(text) }
       ],
       series: [
         {},
-        ...this.#series.map(({ label, colour, dash, sparse, x }) => ({
+        ...this.#series.map(({ label, colour, dash }, i) => ({
           label,
           stroke: styleOf(colour),
           width: 2,
-          spanGaps: true,
           ...(dash && { dash: [6, 4] }),
-          points: { show: sparse === true || x.length < 60, size: 5, fill: styleOf(colour) }
+          points: {
+            show: () => this.#series[i]!.sparse === true || this.#data[0].length < MANY,
+            size: 5,
+            fill: styleOf(colour),
+            filter: (plot: uPlot, curve: number, show: boolean) => (show ? null : isolated(plot.data[curve]!))
+          }
         }))
       ],
-      hooks: { setCursor: [(plot) => this.#tell(plot.cursor.idx ?? undefined)] }
+      hooks: { setCursor: [(plot) => this.#tell(plot.cursor.idx)] }
     }
   }
 
   /** The values under the cursor, else the last ones. */
-  #tell(index: number | undefined): void {
-    const { y } = this.#options
-    const x = index === undefined ? undefined : this.#data[0][index]
-    const shown = this.#series.slice(0, MOST_TOLD).map(({ label, colour, y: values }, i) => {
-      const at = this.#data[i + 1] ?? []
-      const value = index === undefined ? values.findLast((each) => each !== null) : before(at, index)
-      const swatch = element('span', { class: 'swatch' })
-      swatch.style.setProperty('--swatch', `var(--${colour})`)
-      return element('span', {}, swatch, `${label} `, element('b', {}, value === null || value === undefined ? '–' : y(value)))
-    })
-    const place = x === undefined ? [] : [element('span', {}, `${this.#along} ${this.#x(x)}`)]
-    this.#readout.replaceChildren(...place, ...shown)
-    if (index !== undefined) return
-    const said = this.#series.map(({ label, y: values }) => `${label} ${y(values.findLast((each) => each !== null) ?? NaN)}`)
-    this.#plot.setAttribute('aria-label', `${this.#options.title}: ${said.join(', ') || 'no values yet'}`)
+  #tell(cursor: number | null | undefined): void {
+    const { title, y } = this.#options
+    const { name, text } = this.#along
+    const index = Math.min(cursor ?? Infinity, this.#data[0].length - 1)
+    const isLatest = cursor === null || cursor === undefined || index < 0
+    const values = this.#series.map(({ y: all }, i) => (isLatest ? all.findLast((each) => each !== null) : this.#value(i, index)))
+    const texts = values.map((value) => (value === null || value === undefined ? '–' : y(value)))
+    const shown = this.#series
+      .slice(0, MOST_TOLD)
+      .map(({ label, colour, dash }, i) => element('span', {}, swatch(colour, { dash }), `${label} `, element('b', {}, texts[i]!)))
+    say(this.#place, isLatest ? 'latest' : `${name} ${text(this.#data[0][index]!)}`)
+    this.#readout.replaceChildren(...shown)
+    if (!isLatest) return
+    const said = this.#series.map(({ label }, i) => `${label} ${texts[i]}`)
+    this.#plot.setAttribute('aria-label', `${title}: ${this.isEmpty ? 'no values yet' : said.join(', ')}`)
+  }
+
+  /** Of a curve at a place of the data. */
+  #value(curve: number, index: number): number | null {
+    const { x, until } = this.#series[curve]!
+    const end = Math.max(until ?? -Infinity, x.findLast((each) => each !== null) ?? -Infinity)
+    return this.#data[0][index]! > end ? null : valueAt(this.#data[curve + 1]!, index)
   }
 
   #fillTable(): void {
     if (!this.#details.open) return
-    const [x = [], ...columns] = this.#data as (number | null | undefined)[][]
+    const [x] = this.#data
     const step = Math.max(1, Math.ceil(x.length / TABLE_ROWS))
-    const rows = x.flatMap((at, i) => ((x.length - 1 - i) % step === 0 ? [[at, ...columns.map((column) => before(column, i))]] : []))
-    const texts = rows.map(([at, ...values]) => [
-      this.#x(at!),
-      ...values.map((value) => (value === null || value === undefined ? '–' : this.#options.y(value)))
+    const rows = [...x.keys()].filter((i) => (x.length - 1 - i) % step === 0)
+    const texts = rows.map((row) => [
+      this.#along.text(x[row]!),
+      ...this.#series.map((_, i) => {
+        const value = this.#value(i, row)
+        return value === null ? '–' : this.#options.y(value)
+      })
     ])
-    fillTable(this.#table, [this.#along, ...this.#series.map(({ label }) => label)], texts)
-    say(this.#details.querySelector('summary')!, 'As a table')
+    fillTable(this.#table, [this.#along.name, ...this.#series.map(({ label }) => label)], texts)
   }
 
   #resize(): void {
     const width = this.#plot.clientWidth
     if (width > 0) this.#uplot?.setSize({ width, height: HEIGHT })
   }
-}
-
-/** uPlot takes points by rising x alone; a run that went back has some twice. */
-function rising(x: readonly (number | null)[], y: readonly (number | null)[]): [number[], (number | null)[]] {
-  const points = new Map<number, number | null>()
-  for (const [i, at] of x.entries()) if (at !== null) points.set(at, y[i] ?? null)
-  const sorted = [...points].sort(([a], [b]) => a - b)
-  return [sorted.map(([at]) => at), sorted.map(([, value]) => value)]
-}
-
-/** The last value up to a place. */
-function before(values: ArrayLike<number | null | undefined>, index: number): number | null {
-  for (let i = index; i >= 0; i--) if (values[i] !== null && values[i] !== undefined) return values[i]!
-  return null
-}
-
-function padded(low: number, high: number, least?: readonly [number, number]): [number, number] {
-  const [from, until] = [Math.min(low, least?.[0] ?? low), Math.max(high, least?.[1] ?? high)]
-  const margin = 0.06 * (until - from || Math.abs(until) || 1)
-  const bottom = from - margin
-  return [from >= 0 && bottom < 0 ? 0 : bottom, until + margin]
 }

@@ -28,6 +28,13 @@ export function drawn(tag: string, attributes: Readonly<Record<string, string | 
   return made
 }
 
+/** A spot of a colour of the style sheet, or a dashed line. */
+export function swatch(colour: string, { dash = false }: { readonly dash?: boolean | undefined } = {}): HTMLElement {
+  const made = element('span', { class: dash ? 'swatch dashed' : 'swatch' })
+  made.style.setProperty('--swatch', `var(--${colour})`)
+  return made
+}
+
 /** Sets a text only where it differs, so that screen readers are told of changes alone. */
 export function say(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text

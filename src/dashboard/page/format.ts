@@ -13,6 +13,7 @@ export function numberText(value: number | null): string {
   if (value === null) return '–'
   if (value === 0) return '0'
   const size = Math.abs(value)
+  if (size >= 1e6) return value.toExponential(2)
   if (size >= 1000) return countText(value)
   return size < 0.001 ? value.toExponential(1) : value.toPrecision(size < 1 ? 3 : 4)
 }
@@ -20,6 +21,18 @@ export function numberText(value: number | null): string {
 /** The same without zeros at its end. */
 export function shortText(value: number | null): string {
   return value === null || Math.abs(value) >= 1000 ? numberText(value) : String(Number(value.toPrecision(3)))
+}
+
+/** So many a second: whole, unless they are few. */
+export function rateText(value: number | null): string {
+  return value === null || value < 100 ? shortText(value) : countText(value)
+}
+
+/** A mark of an axis: round numbers as they are, and short. */
+export function axisText(value: number): string {
+  const size = Math.abs(value)
+  if (size >= 1e6 || (size > 0 && size < 1e-4)) return Number(value.toPrecision(3)).toExponential()
+  return Number(value.toPrecision(6)).toLocaleString('en-US', { maximumFractionDigits: 9 })
 }
 
 /** 0:42, 12:05, 3:07:09. */

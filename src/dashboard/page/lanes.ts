@@ -1,4 +1,5 @@
-import { byId, element, fillTable, styleOf } from './dom.js'
+import { TIME_STEPS } from './along.js'
+import { byId, element, fillTable, styleOf, swatch } from './dom.js'
 import { numberText, percentText, timeText } from './format.js'
 import type { PageRun } from './run-state.js'
 import { STATES, type CurvePoint } from './wire.js'
@@ -27,11 +28,6 @@ export class Lanes {
   #run: PageRun | undefined
 
   constructor() {
-    const swatch = (colour: string) => {
-      const made = element('span', { class: 'swatch' })
-      made.style.setProperty('--swatch', `var(--${colour})`)
-      return made
-    }
     byId('lanes-legend').replaceChildren(...LEGEND.map(([colour, label]) => element('li', {}, swatch(colour), label)))
     new ResizeObserver(() => this.#draw()).observe(this.#canvas.parentElement!)
     this.#table.closest('details')!.addEventListener('toggle', () => this.#fillTable())
@@ -133,7 +129,7 @@ export function placesOf(run: PageRun): number {
 }
 
 /** A look tells of the time since the one before, unless there was none for long. */
-function lookedAt(points: readonly CurvePoint[], i: number): [from: number, until: number] {
+export function lookedAt(points: readonly CurvePoint[], i: number): [from: number, until: number] {
   const until = points[i]![0]!
   const before = points[i - 1]?.[0] ?? until - 0.25
   const usual = i >= 2 ? 4 * (points[i - 1]![0]! - points[i - 2]![0]!) : UNWATCHED
@@ -171,6 +167,5 @@ function drawCell(pen: CanvasRenderingContext2D, point: CurvePoint, [from, until
 
 /** Seconds between two labels of a time axis with room for so many. */
 function tick(end: number, most: number): number {
-  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400]
-  return steps.find((step) => end / step <= most) ?? 604_800
+  return TIME_STEPS.find((step) => end / step <= most) ?? TIME_STEPS.at(-1)!
 }

@@ -91,6 +91,12 @@ export class PageRuns {
     this.#hidden.delete(id)
   }
 
+  /** The number of a run, and what tells it from the others. */
+  titleOf(run: PageRun): string {
+    const { differs, name } = run.facts
+    return `${this.all.indexOf(run)}: ${differs || name}`
+  }
+
   /** The runs whose curves are drawn, each with the number of its colour. */
   get drawn(): readonly { readonly run: PageRun; readonly colour: number }[] {
     return this.all.map((run, i) => ({ run, colour: i % 8 })).filter(({ run }) => !this.#hidden.has(run.id))

@@ -1,4 +1,4 @@
-/** The messages from the server to the page: plain data. */
+/** The messages from the server to the page: plain data, and what both read from them. */
 
 /** What has changed since the message before; the first one has everything. */
 export interface DashboardUpdate {
@@ -30,7 +30,7 @@ export type CurvePoint = readonly (number | null)[]
 export const COLUMNS = {
   /** `seconds` since the run began, by the wall clock; the others are those of the event. */
   progress: ['iteration', 'seconds', 'loss', 'learningRate', 'imagesPerSecond', 'learners'],
-  evaluated: ['iteration', 'seconds', 'testLoss', 'testAccuracy'],
+  evaluated: ['iteration', 'seconds', 'testLoss', 'testAccuracy', 'testR2'],
   /** Of one place of the population: until when, its learner, what it did (`STATES`), the shares of its time that it waited and averaged, and its distance. */
   place: ['seconds', 'learner', 'state', 'waiting', 'averaging', 'distance'],
   /** Of jobs that share a device: until when, and the share of that time for which this job computed. */
@@ -45,7 +45,7 @@ export type LearnerState = (typeof STATES)[number]
 export interface Happening {
   /** Since the run began. */
   readonly seconds: number
-  readonly kind: 'tuner' | 'lost' | 'replaced' | 'change' | 'checkpoint' | 'warning' | 'end'
+  readonly kind: 'tuner' | 'lost' | 'replaced' | 'change' | 'checkpoint' | 'warning' | 'end' | 'failed'
   readonly title: string
   readonly detail: string
   /** The learner's place, where it is about one. */
@@ -80,7 +80,12 @@ export interface RunFacts {
   readonly dataWait: number | null
   readonly testLoss: number | null
   readonly testAccuracy: number | null
+  /** Of models that predict numbers: the share of the targets' variance that is explained, and the mean absolute error. */
+  readonly testR2: number | null
+  readonly testMae: number | null
   readonly learners: number
+  /** Whether their number is found while they train. */
+  readonly isTuned: boolean
   readonly deaths: number
   readonly hosts: number
   /** Whether learners, rounds and memory of the process are looked at while they change. */
@@ -90,6 +95,11 @@ export interface RunFacts {
   readonly levels: LevelFacts | null
   /** Of jobs that share a device. */
   readonly sharing: string | null
+}
+
+/** Whether nothing more will come of a run. */
+export function isOver({ state }: Pick<RunFacts, 'state'>): boolean {
+  return state === 'completed' || state === 'stopped' || state === 'failed' || state === 'interrupted'
 }
 
 export interface RuleFacts {
