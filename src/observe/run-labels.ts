@@ -78,7 +78,7 @@ function keyOf(value: unknown): string {
 }
 
 function label(told: readonly OptionDifference[], run: number): string {
-  const given = told.filter(({ values }) => values[run] !== undefined).slice(0, MOST_TOLD)
+  const given = told.slice(0, MOST_TOLD).filter(({ values }) => values[run] !== undefined)
   if (given.length > 0) return given.map(({ option, values }) => words(option, values[run])).join(', ')
   return told.length > 0 ? `default ${nameOf(told[0]!.option)}` : ''
 }

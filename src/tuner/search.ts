@@ -189,7 +189,7 @@ export class Search {
 
   #summary(): string {
     const { mean, visits } = this.tallies.get(this.#at)!
-    return `${learners(this.#at)} at ${Math.exp(mean).toPrecision(3)} samples/s${visits > 1 ? ` in ${visits} visits` : ''}`
+    return `${learners(this.#at)} at ${Number(Math.exp(mean).toPrecision(3)).toLocaleString('en-US')} samples/s${visits > 1 ? ` in ${visits} visits` : ''}`
   }
 }
 

@@ -34,7 +34,7 @@ describe('a curve of the page', () => {
 
   it('has room above and below, but not beyond what its values can be', () => {
     expect(padded(0.98, 0.98, [], 1)[1]).to.be.within(1, 1.01)
-    expect(padded(0.2, 0.8)).to.deep.equal([0.164, 0.836])
+    expect(padded(0, 10)).to.deep.equal([0, 10.6])
     expect(padded(0.01, 2, [0])[0]).to.equal(0)
     expect(padded(-1, 1, [], 1)[0]).to.be.below(-1)
   })

@@ -32,9 +32,9 @@ describe('a run as the page knows it', () => {
     runs.take({ runs: boards.map((board) => board.whole()) })
     expect(runs.focused!.id).to.equal('b')
     runs.draw('a', false)
-    expect(runs.drawn.map(({ run, colour }) => [run.id, colour])).to.deep.equal([
-      ['b', 1],
-      ['c', 2]
+    expect(runs.drawn.map((run) => [run.id, runs.colourOf(run)])).to.deep.equal([
+      ['b', 'series-1'],
+      ['c', 'series-2']
     ])
     runs.focus('a')
     expect([runs.focused!.id, runs.isDrawn('a')]).to.deep.equal(['a', true])

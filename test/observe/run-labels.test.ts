@@ -22,10 +22,9 @@ describe('what tells runs apart', () => {
   it('is the kind of a schedule, an optimiser or an average, and not what follows from it', () => {
     const multistep = { kind: 'multistep', learningRate: 0.02, gamma: 0.1, milestones: [{ fraction: 0.75 }] }
     const sgd = { name: 'sgd', momentum: 0.9 }
-    expect(told({ optimiser: { learningRate: multistep } }, { optimiser: { learningRate: { kind: 'cosine', learningRate: 0.02 } } })).to.deep.equal([
-      'multistep schedule',
-      'cosine schedule'
-    ])
+    expect(
+      told({ optimiser: { learningRate: multistep } }, { optimiser: { learningRate: { kind: 'cosine', learningRate: 0.02 } } })
+    ).to.deep.equal(['multistep schedule', 'cosine schedule'])
     expect(told({ optimiser: { update: sgd } }, { optimiser: { update: { name: 'adam', beta1: 0.9 } } })).to.deep.equal(['sgd', 'adam'])
     expect(told({}, { average: { kind: 'ema', decay: 0.999 } })).to.deep.equal(['default average', 'ema'])
   })
@@ -38,7 +37,9 @@ describe('what tells runs apart', () => {
     expect(told({ nesterov: false }, { nesterov: true })).to.deep.equal(['no nesterov', 'nesterov'])
     expect(told({}, { learner: 'file:///home/me/mine.mjs' })).to.deep.equal(['default learner', 'learner mine.mjs'])
     expect(told({ data: '/data/a.csv' }, { data: '/data/b.csv' })).to.deep.equal(['a.csv', 'b.csv'])
-    const cores = (...devices: readonly number[][]) => ({ devices: { devices: devices.map((each) => ({ cores: each })), levels: [devices.length] } })
+    const cores = (...devices: readonly number[][]) => ({
+      devices: { devices: devices.map((each) => ({ cores: each })), levels: [devices.length] }
+    })
     expect(told(cores([]), cores([0], [1]))).to.deep.equal(['1 device', '2 devices'])
   })
 

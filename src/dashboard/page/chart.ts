@@ -91,6 +91,7 @@ export class Chart {
 
   /** Draws anew, in the colours of the present theme. */
   restyle(): void {
+    if (this.#shape === '') return
     this.#uplot?.destroy()
     this.#uplot = new uPlot(this.#uplotOptions(), this.#data, this.#plot)
   }

@@ -4,6 +4,11 @@ export function countText(value: number): string {
   return Math.round(value).toLocaleString('en-US')
 }
 
+/** `1 learner`, `4 learners`. */
+export function counted(count: number, what: string): string {
+  return `${countText(count)} ${what}${count === 1 ? '' : 's'}`
+}
+
 export function percentText(share: number | null, digits = 0): string {
   return share === null ? '–' : `${(100 * share).toFixed(digits)}%`
 }

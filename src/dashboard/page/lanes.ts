@@ -7,7 +7,9 @@ import { STATES, type CurvePoint } from './wire.js'
 const LANE = 26
 const GAP = 6
 const AXIS = 24
-const LABEL = 118
+/** Between a label and its lane, and after the lanes, for half a label of the axis. */
+const SPACE = 14
+const RIGHT = 20
 /** Seconds without a look at the learners that are drawn as such: no page was open. */
 const UNWATCHED = 3
 
@@ -18,17 +20,18 @@ const LEGEND = [
   ['training', 'training, shares not recorded'],
   ['resting', 'resting'],
   ['starting', 'starting'],
-  ['dead', 'dead']
+  ['dead', 'dead'],
+  ['raised', 'not watched: no page was open']
 ] as const
 
 /** A lane for each place of the population: what its learner did, over the time of the run. */
 export class Lanes {
   readonly #canvas = byId<HTMLCanvasElement>('lanes')
+  readonly #legend = byId('lanes-legend')
   readonly #table = byId<HTMLTableElement>('lanes-table')
   #run: PageRun | undefined
 
   constructor() {
-    byId('lanes-legend').replaceChildren(...LEGEND.map(([colour, label]) => element('li', {}, swatch(colour), label)))
     new ResizeObserver(() => this.#draw()).observe(this.#canvas.parentElement!)
     this.#table.closest('details')!.addEventListener('toggle', () => this.#fillTable())
   }
@@ -53,35 +56,41 @@ export class Lanes {
     pen.scale(scale, scale)
     pen.font = '12px system-ui, sans-serif'
     pen.textBaseline = 'middle'
-    const end = Math.max(1, ...Array.from({ length: places }, (_, place) => run.points(`place ${place}`).at(-1)?.[0] ?? 0))
-    const x = (seconds: number) => LABEL + ((width - LABEL - 8) * Math.min(seconds, end)) / end
-    for (let place = 0; place < places; place++) this.#drawLane(pen, run, place, x, end)
-    this.#drawAxis(pen, x, end, height - AXIS)
+    const lanes = Array.from({ length: places }, (_, place) => run.points(`place ${place}`))
+    // The lanes of a log have points where they change alone, and go on from there.
+    const reached = run.latest('progress', 'progress', 'seconds') ?? 0
+    const end = Math.max(1, reached, ...lanes.map((points) => points.at(-1)?.[0] ?? 0))
+    const left = this.#drawLabels(pen, lanes)
+    const x = (seconds: number) => left + ((width - left - RIGHT) * Math.min(seconds, end)) / end
+    const drawn = new Set(
+      lanes.flatMap((points, place) => [...drawLane(pen, points, place * (LANE + GAP), { x, end, isLive: run.facts.isLive })])
+    )
+    drawAxis(pen, x, end, height - AXIS / 2)
     this.#drawMarks(pen, run, places, x)
+    this.#showLegend(drawn)
   }
 
-  #drawLane(pen: CanvasRenderingContext2D, run: PageRun, place: number, x: (seconds: number) => number, end: number): void {
-    const points = run.points(`place ${place}`)
-    const top = place * (LANE + GAP)
-    pen.fillStyle = styleOf('raised')
-    pen.fillRect(x(0), top, x(end) - x(0), LANE)
-    for (const [i, point] of points.entries()) {
-      const [from, until] = run.facts.isLive ? lookedAt(points, i) : heldUntil(points, i, end)
-      drawCell(pen, point, [Math.floor(x(from)), Math.max(Math.floor(x(until)), Math.floor(x(from)) + 1)], top)
+  /** Returns where the lanes begin. */
+  #drawLabels(pen: CanvasRenderingContext2D, lanes: readonly (readonly CurvePoint[])[]): number {
+    const column = (texts: readonly string[], colour: string, left: number) => {
+      pen.fillStyle = styleOf(colour)
+      for (const [place, text] of texts.entries()) pen.fillText(text, left, place * (LANE + GAP) + LANE / 2)
+      return left + Math.max(0, ...texts.map((text) => pen.measureText(text).width))
     }
-    const learner = points.at(-1)?.[1] ?? null
     pen.textAlign = 'left'
-    pen.fillStyle = styleOf('ink')
-    pen.fillText(`place ${place}`, 0, top + LANE / 2)
-    pen.fillStyle = styleOf('faint')
-    pen.fillText(learner === null ? '' : `learner ${learner}`, 52, top + LANE / 2)
+    const places = lanes.map((_, place) => `place ${place}`)
+    const learners = lanes.map((points) => points.at(-1)?.[1] ?? null).map((learner) => (learner === null ? '' : `learner ${learner}`))
+    const left = column(places, 'ink', 0) + SPACE
+    return learners.some(Boolean) ? column(learners, 'faint', left - SPACE / 2) + SPACE : left
   }
 
-  #drawAxis(pen: CanvasRenderingContext2D, x: (seconds: number) => number, end: number, top: number): void {
-    pen.fillStyle = styleOf('soft')
-    pen.textAlign = 'center'
-    const step = tick(end, (x(end) - x(0)) / 80)
-    for (let at = 0; at <= end; at += step) pen.fillText(timeText(at), Math.max(x(at), LABEL + 8), top + AXIS / 2)
+  /** Explains the colours that there are. */
+  #showLegend(drawn: ReadonlySet<string>): void {
+    const shown = LEGEND.filter(([colour]) => drawn.has(colour))
+    const key = shown.join()
+    if (this.#legend.dataset['key'] === key) return
+    this.#legend.dataset['key'] = key
+    this.#legend.replaceChildren(...shown.map(([colour, label]) => element('li', {}, swatch(colour), label)))
   }
 
   /** Deaths and successors, at their moments. */
@@ -89,15 +98,20 @@ export class Lanes {
     for (const { kind, seconds, place } of happenings) {
       if (place === undefined || place >= places) continue
       const [at, middle] = [x(seconds), place * (LANE + GAP) + LANE / 2]
-      pen.lineWidth = 2.5
       pen.beginPath()
       if (kind === 'lost') {
-        pen.strokeStyle = styleOf('dead')
         pen.moveTo(at - 6, middle - 6)
         pen.lineTo(at + 6, middle + 6)
         pen.moveTo(at + 6, middle - 6)
         pen.lineTo(at - 6, middle + 6)
-        pen.stroke()
+        // With an edge, because the lane is of the same colour while its learner is dead.
+        for (const [colour, lineWidth] of [
+          ['card', 6],
+          ['dead', 2.5]
+        ] as const) {
+          Object.assign(pen, { strokeStyle: styleOf(colour), lineWidth })
+          pen.stroke()
+        }
       } else if (kind === 'replaced') {
         pen.fillStyle = styleOf('ink')
         pen.moveTo(at, middle + 2)
@@ -141,28 +155,52 @@ function heldUntil(points: readonly CurvePoint[], i: number, end: number): [from
   return [points[i]![0]!, points[i + 1]?.[0] ?? end]
 }
 
-function drawCell(pen: CanvasRenderingContext2D, point: CurvePoint, [from, until]: readonly [number, number], top: number): void {
-  const [, , state, waiting, averaging] = point
-  const name = STATES[state ?? 0]!
-  if (name === 'vacant') return
-  // No log has the shares.
-  if (name !== 'training' || waiting === null) {
-    pen.fillStyle = styleOf(name)
-    return pen.fillRect(from, top, until - from, LANE)
+interface LaneScale {
+  readonly x: (seconds: number) => number
+  readonly end: number
+  readonly isLive: boolean
+}
+
+/** Returns the names of the colours that it has drawn. */
+function drawLane(pen: CanvasRenderingContext2D, points: readonly CurvePoint[], top: number, { x, end, isLive }: LaneScale): Set<string> {
+  const drawn = new Set<string>()
+  pen.fillStyle = styleOf('raised')
+  pen.fillRect(x(0), top, x(end) - x(0), LANE)
+  for (const [i, point] of points.entries()) {
+    const [from, until] = isLive ? lookedAt(points, i) : heldUntil(points, i, end)
+    if (isLive && from - (points[i - 1]?.[0] ?? 0) > UNWATCHED) drawn.add('raised')
+    const [left, right] = [Math.floor(x(from)), Math.floor(x(until))]
+    let at = top
+    for (const [colour, share] of partsOf(point)) {
+      pen.fillStyle = styleOf(colour)
+      pen.fillRect(left, at, Math.max(1, right - left), share * LANE)
+      at += share * LANE
+      if (share > 0) drawn.add(colour)
+    }
   }
-  const [waits, averages] = [LANE * Math.min(1, waiting ?? 0), LANE * Math.min(1, averaging ?? 0)]
-  const computes = Math.max(0, LANE - waits - averages)
-  const parts = [
+  return drawn
+}
+
+/** Colours and their shares, which are 1 together. */
+function partsOf([, , state, waiting = null, averaging = null]: CurvePoint): readonly (readonly [colour: string, share: number])[] {
+  const name = STATES[state ?? 0]!
+  if (name === 'vacant') return []
+  // No log has the shares.
+  if (name !== 'training' || waiting === null) return [[name, 1]]
+  const waits = Math.min(1, waiting)
+  const averages = Math.min(1 - waits, averaging ?? 0)
+  return [
     ['waiting', waits],
     ['averaging', averages],
-    ['computing', computes]
-  ] as const
-  let at = top
-  for (const [colour, part] of parts) {
-    pen.fillStyle = styleOf(colour)
-    pen.fillRect(from, at, until - from, Math.min(part, top + LANE - at))
-    at += part
-  }
+    ['computing', 1 - waits - averages]
+  ]
+}
+
+function drawAxis(pen: CanvasRenderingContext2D, x: (seconds: number) => number, end: number, middle: number): void {
+  pen.fillStyle = styleOf('soft')
+  pen.textAlign = 'center'
+  const step = tick(end, (x(end) - x(0)) / 80)
+  for (let at = 0; at <= end; at += step) pen.fillText(timeText(at), x(at), middle)
 }
 
 /** Seconds between two labels of a time axis with room for so many. */

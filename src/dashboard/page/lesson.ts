@@ -1,5 +1,5 @@
 import { byId, element } from './dom.js'
-import { shortText } from './format.js'
+import { counted, shortText } from './format.js'
 import type { RunFacts } from './wire.js'
 
 interface Lesson {
@@ -32,7 +32,7 @@ function lessonOf({ rule, batch, learners, synchroniser }: RunFacts): Lesson {
   const every = period === 1 ? 'After every step' : `After every ${period} steps`
   const apart = [
     'Each learner learns apart',
-    `It has a copy of the model, and steps down the gradient of a batch of its own${batch > 0 ? `: ${batch} samples` : ''}.`
+    `It has a copy of the model, and steps down the gradient of a batch of its own${batch > 0 ? `: ${counted(batch, 'sample')}` : ''}.`
   ] as const
   switch (kind) {
     case 'sma': {
@@ -69,7 +69,7 @@ function lessonOf({ rule, batch, learners, synchroniser }: RunFacts): Lesson {
         title: `How ${synchroniser} works`,
         lead: LEAD,
         steps: [
-          ['One batch, in parts', `Each learner computes the gradient of ${batch} samples.`],
+          ['One batch, in parts', `Each learner computes the gradient of ${counted(batch, 'sample')}.`],
           ['They wait', 'The gradients are averaged in every step.'],
           ['One step', 'An optimiser takes one step on z, which all learners have.']
         ]
@@ -80,7 +80,7 @@ function lessonOf({ rule, batch, learners, synchroniser }: RunFacts): Lesson {
         lead: LEAD,
         steps: [
           apart,
-          ['Nobody waits', 'Each learner sends its updates to z when it has them.'],
+          ['No learner waits', 'Each learner sends its updates to z when it has them.'],
           ['And fetches', 'It goes on from the z that it finds, which others have changed meanwhile.']
         ]
       }

@@ -6,7 +6,7 @@ import { Orbit } from './orbit.js'
 import { saidOf, showHappenings, showLevels, showMemory, showSummary } from './panels.js'
 import { RunCharts } from './run-charts.js'
 import { PageRuns, type PageRun } from './run-state.js'
-import type { DashboardUpdate } from './wire.js'
+import { isOver, type DashboardUpdate } from './wire.js'
 
 /** Milliseconds between two sentences for screen readers. */
 const SAID_EVERY = 15_000
@@ -17,7 +17,7 @@ const orbit = new Orbit()
 const lesson = new LessonCard()
 const charts = new RunCharts()
 let along = ITERATIONS
-let isOver = false
+let hasEnded = false
 let lastSaid = -Infinity
 let scheduled = false
 
@@ -36,18 +36,19 @@ follow()
 /** Takes what the server sends. A stream that was lost comes back with everything anew. */
 function follow(): void {
   const stream = new EventSource('events')
-  stream.addEventListener('open', () => connection('live', 'live'))
   stream.addEventListener('error', () => {
-    if (!isOver) connection('lost', stream.readyState === EventSource.CLOSED ? 'the run has gone' : 'connecting again')
+    if (!hasEnded) connection('lost', stream.readyState === EventSource.CLOSED ? 'the run has gone' : 'connecting again')
   })
   stream.addEventListener('message', ({ data }: MessageEvent<string>) => {
     const update = JSON.parse(data) as DashboardUpdate
     runs.take(update)
     if (update.over) {
-      isOver = true
+      hasEnded = true
       stream.close()
-      connection('over', 'ended')
     }
+    // A folder of logs is followed on when all of its runs are over.
+    if (hasEnded || (runs.all.length > 0 && runs.all.every((run) => isOver(run.facts)))) connection('over', 'ended')
+    else connection('live', 'live')
     if (scheduled) return
     scheduled = true
     // A page in the background draws nothing, and keeps what it gets.
@@ -65,7 +66,7 @@ function show(): void {
   const run = runs.focused
   if (!run) return
   showRuns()
-  showSummary(run)
+  showSummary(run, runs.all.length > 1 ? { title: runs.titleOf(run), colour: runs.colourOf(run) } : undefined)
   lesson.show(run.facts)
   orbit.show(run)
   charts.show(runs, run, along)
@@ -74,7 +75,7 @@ function show(): void {
   showMemory(run)
   showLevels(run)
   const now = performance.now()
-  if (now - lastSaid < SAID_EVERY && !isOver) return
+  if (now - lastSaid < SAID_EVERY && !hasEnded) return
   lastSaid = now
   say(byId('said'), saidOf(run))
 }
@@ -86,7 +87,7 @@ function showRuns(): void {
   const key = JSON.stringify([
     runs.all.map(({ id, facts }) => [id, facts.name, facts.differs, facts.state]),
     runs.focused?.id,
-    runs.drawn.map(({ run }) => run.id)
+    runs.drawn.map(({ id }) => id)
   ])
   if (group.hidden || group.dataset['key'] === key) return
   group.dataset['key'] = key
@@ -97,7 +98,7 @@ function showRuns(): void {
 
 function runChip(run: PageRun, i: number): HTMLElement {
   const { name, state } = run.facts
-  const box = element('input', { type: 'checkbox', id: `draw-${i}`, 'aria-label': `draw the curves of ${name}` })
+  const box = element('input', { type: 'checkbox', id: `draw-${i}`, 'aria-label': `draw the curves of ${runs.titleOf(run)}` })
   box.checked = runs.isDrawn(run.id)
   box.addEventListener('change', () => {
     runs.draw(run.id, box.checked)
@@ -114,6 +115,6 @@ function runChip(run: PageRun, i: number): HTMLElement {
     show()
   })
   const chip = element('span', { class: 'run', 'data-focused': String(isFocused) }, box, button)
-  chip.style.setProperty('--run-colour', `var(--series-${i % 8})`)
+  chip.style.setProperty('--run-colour', `var(--${runs.colourOf(run)})`)
   return chip
 }

@@ -1,5 +1,5 @@
 import { byId, drawn, say } from './dom.js'
-import { numberText } from './format.js'
+import { counted, countText, numberText } from './format.js'
 import { placesOf } from './lanes.js'
 import type { PageRun } from './run-state.js'
 import { STATES } from './wire.js'
@@ -45,10 +45,7 @@ export class Orbit {
     const mean = known.reduce((sum, each) => sum + each, 0) / known.length
     const { learners, round, isLive } = run.facts
     const far = known.length > 0 ? `, on average ${numberText(mean)} from the central model` : ''
-    say(
-      this.#said,
-      isLive && round > 0 ? `Round ${round.toLocaleString('en-US')}: ${learners} ${learners === 1 ? 'learner' : 'learners'}${far}.` : ''
-    )
+    say(this.#said, isLive && round > 0 ? `Round ${countText(round)}: ${counted(learners, 'learner')}${far}.` : '')
   }
 
   #draw(places: number): void {

@@ -1,17 +1,18 @@
 import { byId, element, fillTable, say } from './dom.js'
-import { bytesText, countText, numberText, percentText, shortText, timeText } from './format.js'
+import { bytesText, counted, countText, numberText, percentText, rateText, shortText, timeText } from './format.js'
 import type { PageRun } from './run-state.js'
-import type { Happening, MemoryFacts, RunFacts } from './wire.js'
+import { isOver, type Happening, type MemoryFacts, type RunFacts } from './wire.js'
 
-/** The head of the page: what the run is, how far it is, its present figures. */
-export function showSummary({ facts }: PageRun): void {
-  const { name, state, batch, synchroniser, precision, seed, parameters, samples, iteration, iterations, epoch, seconds, hosts } = facts
-  say(byId('title'), name)
+/** The head of the page: what the run is, how far it is, its present figures. One of several runs has a title and the colour of its curves. */
+export function showSummary({ facts }: PageRun, among?: { readonly title: string; readonly colour: string }): void {
+  const { name, state, iteration, iterations, epoch, seconds } = facts
+  const title = byId('title')
+  say(title, among?.title ?? name)
+  title.classList.toggle('coloured', among !== undefined)
+  title.style.setProperty('--swatch', `var(--${among?.colour})`)
   say(byId('state'), state)
   byId('state').dataset['state'] = state
-  const many = hosts > 1 ? `, ${hosts} hosts` : ''
-  const model = `${countText(parameters)} parameters, ${countText(samples)} samples, batches of ${batch}, ${synchroniser}, ${precision}, seed ${seed}${many}`
-  say(byId('described'), parameters > 0 ? model : '')
+  say(byId('described'), [...(among ? [name] : []), ...describe(facts)].join(', '))
   const share = iterations > 0 ? Math.min(1, iteration / iterations) : 0
   byId<HTMLProgressElement>('progress').value = share
   const left = state === 'training' && share > 0 && Number.isFinite(iterations) ? `, ${timeText((seconds * (1 - share)) / share)} left` : ''
@@ -19,40 +20,61 @@ export function showSummary({ facts }: PageRun): void {
     byId('progressed'),
     `${percentText(share)}, iteration ${countText(iteration)}, epoch ${epoch.toFixed(2)}, ${timeText(seconds)} of training${left}`
   )
-  document.title = `${percentText(share)} ${name} – Arbalest`
-  const figures: readonly (readonly [string, string, string])[] = [
-    ['training loss', numberText(facts.loss), ''],
-    ['test accuracy', percentText(facts.testAccuracy, 2), ''],
-    ['test loss', numberText(facts.testLoss), ''],
-    [
-      'images/s',
-      facts.imagesPerSecond === null ? '–' : countText(facts.imagesPerSecond),
-      facts.dataWait && facts.dataWait > 0.02 ? `${percentText(facts.dataWait)} wait for data` : ''
-    ],
-    ['learners', `${facts.learners}`, facts.deaths > 0 ? `${facts.deaths} died` : ''],
-    ['learning rate', shortText(facts.learningRate), '']
-  ]
+  document.title = `${percentText(share)} ${among?.title ?? name} – Arbalest`
   byId('figures').replaceChildren(
-    ...figures.map(([label, value, note]) =>
+    ...figuresOf(facts).map(([label, value, note = '']) =>
       element('div', { class: 'figure' }, element('dt', {}, label), element('dd', {}, value, element('small', {}, note && ` ${note}`)))
     )
   )
 }
 
+function describe({ batch, synchroniser, precision, seed, parameters, samples, hosts }: RunFacts): readonly string[] {
+  if (parameters === 0) return []
+  const sizes = [counted(parameters, 'parameter'), counted(samples, 'sample'), `batches of ${batch}`]
+  return [...sizes, synchroniser, precision, `seed ${seed}`, ...(hosts > 1 ? [counted(hosts, 'host')] : [])]
+}
+
+type Figure = readonly [label: string, value: string, note?: string]
+
+function figuresOf(facts: RunFacts): readonly Figure[] {
+  const { loss, testLoss, imagesPerSecond, dataWait, learners, deaths, learningRate } = facts
+  const waits = dataWait && dataWait > 0.02 ? `${percentText(dataWait)} wait for data` : ''
+  return [
+    ['training loss', numberText(loss)],
+    ['test loss', numberText(testLoss)],
+    ...qualityOf(facts),
+    ['samples/s', rateText(imagesPerSecond), facts.state === 'completed' || facts.state === 'stopped' ? 'mean' : waits],
+    ['learners', `${learners}`, deaths > 0 ? `${deaths} died` : ''],
+    ['learning rate', shortText(learningRate)]
+  ]
+}
+
+/** How good the central model is, by what it predicts: classes or numbers. */
+function qualityOf({ testAccuracy, testR2, testMae }: RunFacts): readonly Figure[] {
+  if (testR2 === null) return [['test accuracy', percentText(testAccuracy, 2)]]
+  return [
+    ['test R²', numberText(testR2)],
+    ['mean absolute error', numberText(testMae)]
+  ]
+}
+
 /** What a screen reader is told, at most now and then. */
 export function saidOf({ facts }: PageRun): string {
-  const { name, state, iteration, loss, testAccuracy, learners } = facts
-  const accuracy = testAccuracy === null ? '' : `, test accuracy ${percentText(testAccuracy, 2)}`
-  return `${name} is ${state}: iteration ${countText(iteration)}, loss ${numberText(loss)}${accuracy}, ${learners} learners.`
+  const { name, state, iteration, loss, learners, testAccuracy, testR2 } = facts
+  const quality = testAccuracy === null && testR2 === null ? [] : qualityOf(facts).map(([label, value]) => `${label} ${value}`)
+  const figures = [`iteration ${countText(iteration)}`, `loss ${numberText(loss)}`, ...quality, counted(learners, 'learner')]
+  return `${name} is ${state}: ${figures.join(', ')}.`
 }
 
 export function showHappenings({ happenings, facts }: PageRun): void {
   const tuned = happenings.filter(({ kind }) => kind === 'tuner')
-  fill('tuner', tuned, facts.state === 'preparing' ? 'None yet.' : 'None: it has measured nothing yet, or the number of learners is given.')
+  const none = isOver(facts) ? 'Nothing.' : 'Nothing yet.'
+  byId('tuner').parentElement!.hidden = !facts.isTuned && tuned.length === 0
+  fill('tuner', tuned, none)
   fill(
     'happened',
     happenings.filter(({ kind }) => kind !== 'tuner'),
-    'Nothing yet.'
+    none
   )
 }
 
@@ -130,7 +152,7 @@ export function showLevels({ facts }: PageRun): void {
     (within, name) => level(LEVELS[name] ?? name, within),
     level(facts.hosts > 1 ? 'This host' : 'This machine', inner)
   )
-  const whole = facts.hosts > 1 ? level(`${facts.hosts} hosts`, named) : named
+  const whole = facts.hosts > 1 ? level(counted(facts.hosts, 'host'), named) : named
   const table = element('table')
   if (levels && levels.measured.length > 0) {
     const rows = levels.measured.map((each) => [
@@ -168,6 +190,6 @@ function devicesOf({ memory, levels, learners }: RunFacts): readonly HTMLElement
       { class: 'dots', 'aria-hidden': 'true' },
       ...Array.from({ length: Math.min(64, device.learners) }, () => element('i'))
     )
-    return level(`Device ${i}: ${device.learners} ${device.learners === 1 ? 'learner' : 'learners'}${where}`, dots)
+    return level(`Device ${i}: ${counted(device.learners, 'learner')}${where}`, dots)
   })
 }

@@ -27,7 +27,7 @@ export class RunCharts {
   })
   readonly #r2 = new Chart({
     title: 'Test R²',
-    hint: 'How much of what the targets of unseen samples differ the central model explains: 1 is all, 0 no more than their mean does.',
+    hint: 'How much of the variance of unseen targets the central model explains: 1 is all of it, 0 what their mean explains.',
     y: numberText,
     limit: 1
   })
@@ -79,9 +79,9 @@ export class RunCharts {
       y: run.column('evaluated', 'evaluated', column),
       until: run.latest('progress', 'progress', x)
     })
-    const span = spanOf(drawn.flatMap(({ run }) => [progress(run, 'loss').x, evaluated(run, 'testLoss').x]))
+    const span = spanOf(drawn.flatMap((run) => [progress(run, 'loss').x, evaluated(run, 'testLoss').x]))
     const each = (make: (run: PageRun, colour: string, label: (what: string) => string) => readonly ChartSeries[]) =>
-      drawn.flatMap(({ run, colour }) => make(run, `series-${colour}`, (what) => (several ? `${runs.titleOf(run)} ${what}`.trim() : what)))
+      drawn.flatMap((run) => make(run, runs.colourOf(run), (what) => (several ? `${runs.titleOf(run)} ${what}`.trim() : what)))
     this.#loss.show(
       each((run, colour, label) => [
         { label: label('training'), colour, ...progress(run, 'loss') },
@@ -101,7 +101,7 @@ export class RunCharts {
         span
       )
     // What will be measured is known by the first measurement.
-    const isAwaited = drawn.some(({ run }) => !isOver(run.facts) && run.points('evaluated').length === 0)
+    const isAwaited = drawn.some((run) => !isOver(run.facts) && run.points('evaluated').length === 0)
     this.#accuracy.card.hidden = this.#accuracy.isEmpty && !isAwaited
     this.#r2.card.hidden = this.#r2.isEmpty
     this.#throughput.show(
@@ -122,9 +122,9 @@ export class RunCharts {
 
   #showDevice(runs: PageRuns): void {
     const shared = runs.all.filter((each) => each.points('device').length > 0)
-    const series = shared.map((each, i) => ({
+    const series = shared.map((each) => ({
       label: runs.titleOf(each),
-      colour: `series-${i % 8}`,
+      colour: runs.colourOf(each),
       x: each.column('device', 'device', 'seconds'),
       y: each.column('device', 'device', 'share')
     }))

@@ -4,6 +4,8 @@ type CurveKind = keyof typeof COLUMNS
 
 /** As many as the server keeps. */
 const MOST_HAPPENINGS = 200
+/** Of curves, in the style sheet. */
+const COLOURS = 8
 
 /** A run as the page knows it. The server bounds what it sends, so that this is bounded too. */
 export class PageRun {
@@ -72,7 +74,7 @@ export class PageRuns {
       if (this.#runs.has(update.id)) continue
       this.#runs.set(update.id, run)
       // Curves of more runs than there are colours cannot be told apart.
-      if (this.#runs.size > 8) this.#hidden.add(update.id)
+      if (this.#runs.size > COLOURS) this.#hidden.add(update.id)
     }
   }
 
@@ -97,9 +99,14 @@ export class PageRuns {
     return `${this.all.indexOf(run)}: ${differs || name}`
   }
 
-  /** The runs whose curves are drawn, each with the number of its colour. */
-  get drawn(): readonly { readonly run: PageRun; readonly colour: number }[] {
-    return this.all.map((run, i) => ({ run, colour: i % 8 })).filter(({ run }) => !this.#hidden.has(run.id))
+  /** Of its curves, by its name in the style sheet. */
+  colourOf(run: PageRun): string {
+    return `series-${this.all.indexOf(run) % COLOURS}`
+  }
+
+  /** The runs whose curves are drawn. */
+  get drawn(): readonly PageRun[] {
+    return this.all.filter(({ id }) => !this.#hidden.has(id))
   }
 
   isDrawn(id: string): boolean {
