@@ -355,10 +355,14 @@ describe('the tuner', () => {
   })
 
   it('gives its reasons in words, with figures', () => {
-    const run = new SimulatedRun(new Tuner({ start: 1, most: 4 }), { curve: (k) => [1, 2, 1.8, 1.75][k - 1]!, noise: 0.001, seed: 5 })
+    const run = new SimulatedRun(new Tuner({ start: 1, most: 4 }), {
+      curve: (k) => 5400 * [1, 2, 1.8, 1.75][k - 1]!,
+      noise: 0.001,
+      seed: 5
+    })
     run.windows(40)
     expect(run.decisions.map(({ reason }) => reason)).to.satisfy(([first, second, third, fourth, ...more]: string[]) => {
-      expect(first).to.match(/^1 learner at 1\.00 samples\/s; trying 2$/)
+      expect(first).to.match(/^1 learner at 5,[34]\d0 samples\/s; trying 2$/)
       expect(second).to.match(/^2 learners: (99|100)\.\d% more than with 1; trying 3$/)
       expect(third).to.match(/^3 learners: (9|10)\.\d% less than with 2; trying 4$/)
       expect(fourth).to.match(/^4 learners: 12\.\d% less than with 2; settled on 2 learners$/)

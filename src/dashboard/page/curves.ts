@@ -1,6 +1,6 @@
 /** Values of curves along x, as they are drawn and read. `undefined` is a place that only other curves have; `null` is one where this curve has no value. */
 
-export type Value = number | null | undefined
+export type CurveValue = number | null | undefined
 
 /** Points by rising x. Where a run went back, what it had discarded is left out. */
 export function rising(x: readonly (number | null)[], y: readonly (number | null)[]): [number[], (number | null)[]] {
@@ -19,14 +19,14 @@ export function rising(x: readonly (number | null)[], y: readonly (number | null
 }
 
 /** The value that holds at a place: that of the last point up to it. */
-export function valueAt(values: ArrayLike<Value>, index: number): number | null {
+export function valueAt(values: ArrayLike<CurveValue>, index: number): number | null {
   let i = index
   while (i > 0 && values[i] === undefined) i--
   return values[i] ?? null
 }
 
 /** Places of values between two gaps: no line shows them. */
-export function isolated(values: ArrayLike<Value>): number[] {
+export function isolated(values: ArrayLike<CurveValue>): number[] {
   const found: number[] = []
   let [last, hasLine] = [-1, false]
   const end = () => void (last >= 0 && !hasLine && found.push(last))
