@@ -46,7 +46,8 @@ void run(Backend&, Chance& chance) {
   // Writes and reads the contents of an arena.
   // Some learners need larger arenas than others, and all of them have at least one.
   std::vector<size_t> sizes{2 * kBytes};
-  for (int64_t more = chance.between(0, learners - 1); more > 0; --more) sizes.push_back(kBytes * static_cast<size_t>(chance.between(1, 2)));
+  for (int64_t more = chance.between(0, learners - 1); more > 0; --more)
+    sizes.push_back(kBytes * static_cast<size_t>(chance.between(1, 2)));
   const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), sizes);
   std::vector<std::thread> threads;
   for (int64_t learner = 0; learner < learners; ++learner)

@@ -83,6 +83,18 @@ export const depthwiseCases: readonly Use[] = [
   depthwise([1, 16, 7, 7], [1, 1], { filters: 32 })
 ].flat()
 
+/** What the gradients for filters that do not fill blocks take: strides, and rows and columns around their tiles; then what they leave. */
+export const unfilledCases: readonly Use[] = [
+  convolution({ image: [3, 3, 13, 11], filters: 30, kernel: [3, 4], stride: [2, 1] }),
+  convolution({ image: [2, 21, 7, 9], filters: 6, kernel: [1, 1] }),
+  convolution({ image: [2, 9, 8, 13], filters: 31, kernel: [3, 2], stride: [1, 2] }),
+  convolution({ image: [1, 1, 7, 7], filters: 7, kernel: [4, 4] }),
+  convolution({ image: [5, 2, 10, 9], filters: 70, kernel: [2, 5] }),
+  convolution({ image: [1, 17, 4, 16], filters: 22, kernel: [1, 3], stride: [1, 3] }),
+  convolution({ image: [2, 4, 6, 6], filters: 20, kernel: [4, 3] }),
+  convolution({ image: [2, 4, 8, 8], filters: 9, kernel: [3, 3] })
+].flat()
+
 interface Pooling {
   readonly image: readonly [n: number, c: number, h: number, w: number]
   readonly kernel: Pair

@@ -99,8 +99,6 @@ inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return
 // padding is below 3, and channels fill registers; in f32 alone, for in bf16 oneDNN is faster.
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
-template <class Made> std::unique_ptr<Kernel> make_f32(const OperatorSpec& spec) { return std::make_unique<Made>(spec); }
-
 // The shape of y, for attributes and an x that are taken.
 Shape result_of(const Attributes& attributes, const Shape& x);
 

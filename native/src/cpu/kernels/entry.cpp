@@ -9,8 +9,7 @@ namespace {
 
 // The operator that runs the request; null if this library leaves it to another one.
 const Operator* taken(const LoweringRequest& request) {
-  const Operator* op = OperatorTable<Operator>::find(request.kind);
-  return op && takes(*op, request) ? op : nullptr;
+  return OperatorTable<Operator>::find(request.kind, [&](const Operator& op) { return takes(op, request); });
 }
 
 bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {

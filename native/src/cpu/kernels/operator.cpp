@@ -34,7 +34,10 @@ Type storage_of(const LoweringRequest& request) {
   throw Error("UNSUPPORTED_PRECISION", request.kind + ": precision: received neither f32 nor bf16; use the reference backend");
 }
 
-TensorSpec answered(const Port& port, const TensorSpec& offered, Type type, const std::string& layout) {
+// An image of one channel is the same memory in nhwc as in the canonical layout, and gets the latter's name.
+std::string name_of(const char* layout, const Shape& shape) { return shape[1] == 1 ? std::string(kPlain) : layout; }
+
+TensorSpec answered(const Operator& op, const Port& port, const TensorSpec& offered, Type type, const std::string& layout) {
   TensorSpec spec{type, offered.shape, std::string(kPlain)};
   switch (port.role) {
     case Role::activation: break;
@@ -48,7 +51,7 @@ TensorSpec answered(const Port& port, const TensorSpec& offered, Type type, cons
       break;
     case Role::count: spec.type = offered.type == Type::i32 ? Type::i32 : Type::f32; break;
   }
-  if (takes_layout(port, offered.shape)) spec.layout = layout;
+  if (takes_layout(port, offered.shape)) spec.layout = op.layout ? name_of(op.layout, offered.shape) : layout;
   return spec;
 }
 
@@ -82,7 +85,7 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
       for (int64_t extent : offered[i].shape) {
         if (extent < 1) shapes.refuse(std::string("shape of ") + ports[i].name, shown(offered[i].shape), "make every extent at least 1");
       }
-      answers[i] = answered(ports[i], offered[i], type, layout);
+      answers[i] = answered(op, ports[i], offered[i], type, layout);
     }
     return answers;
   };

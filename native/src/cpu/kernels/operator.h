@@ -45,6 +45,8 @@ struct Operator {
   size_t (*scratch)(const Shapes& shapes, const LoweringAnswer& answer) = nullptr;
   // Whether this library runs it with these shapes in this layout of the activations; absent: always. What it leaves is oneDNN's.
   bool (*takes)(const LoweringRequest& request, const std::string& layout) = nullptr;
+  // The layout of its activations, where it has but one; absent: that of the first which has one of ours.
+  const char* layout = nullptr;
 };
 
 // The shapes of one use of an operator.
@@ -69,7 +71,7 @@ class Shapes : public ShapeChecks<Shapes> {
 // Whether the operator takes the request. Bad shapes it leaves, or refuses in `lower`.
 bool takes(const Operator& op, const LoweringRequest& request);
 
-// All activations get the layout of the first input that has one of ours, so that the operator needs no reorders.
+// All activations get the operator's layout, or that of the first input that has one of ours, so that no reorders are needed.
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
 
 // Null if the port is absent.
@@ -82,6 +84,9 @@ template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const
   if (spec.precision == Type::bf16) return std::make_unique<Typed<bf16>>(spec);
   return std::make_unique<Typed<float>>(spec);
 }
+
+// The kernel of an operator that is in f32 alone.
+template <class Made> std::unique_ptr<Kernel> make_f32(const OperatorSpec& spec) { return std::make_unique<Made>(spec); }
 
 // Items that a run writes before it reads them: in the planned scratch, or in memory of its own where that is too small.
 template <class T> class PlannedItems {

@@ -1,7 +1,7 @@
 // Products of small matrices that lie in the cache: rows of results are kept in registers while the inner axis runs.
 #pragma once
 
-#include <utility>
+#include <cstdint>
 
 #include "cpu/kernels/simd.h"
 
@@ -13,42 +13,48 @@ struct Strided {
   int64_t row, column;
 };
 
-// Rows of the result in registers: with two registers each, plus two of b and one of a, they use all registers.
+// An inner axis of several stretches: from one to the next a and b move on by so many elements.
+struct Depth {
+  int64_t length;
+  int64_t stretches = 1, a_step = 0, b_step = 0;
+};
+
+// Rows and registers of the result that are computed at once: with the registers of b and one of a, they use all there are.
 inline constexpr int kTileRows = kLanes == 16 ? 12 : kLanes == 8 ? 6 : 4;
 inline constexpr int kTileVectors = 2;
+inline constexpr int kWideTileRows = kTileRows * 2 / 3;
+inline constexpr int kWideTileVectors = 3;
 
-// c (M, V registers) = a (M, depth) b (depth, V registers); with Add, c += a b.
-template <int M, int V, bool Add>
-inline void tile(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row, int64_t depth) {
-  Floats sums[M][V];
+// finish(i, v, sums) for each row i and register v of a (M, depth) b (depth, V registers).
+template <int M, int V, class Finish>
+inline void tile(const Strided& a, const float* b, int64_t b_row, const Depth& depth, const Finish& finish) {
+  Floats sums[M][V] = {};
+  for (int64_t stretch = 0; stretch < depth.stretches; ++stretch) {
+    const float *rows = a.data + stretch * depth.a_step, *columns = b + stretch * depth.b_step;
+    for (int64_t p = 0; p < depth.length; ++p) {
+      Floats right[V];
+#pragma GCC unroll 3
+      for (int v = 0; v < V; ++v) right[v] = in_register(load(columns + p * b_row + v * kLanes));
 #pragma GCC unroll 12
-  for (int i = 0; i < M; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) sums[i][v] = Add ? load(c + i * c_row + v * kLanes) : Floats{};
-  }
-  for (int64_t p = 0; p < depth; ++p) {
-    Floats right[V];
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) right[v] = in_register(load(b + p * b_row + v * kLanes));
-#pragma GCC unroll 12
-    for (int i = 0; i < M; ++i) {
-      const Floats left = in_register(all(a.data[i * a.row + p * a.column]));
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
+      for (int i = 0; i < M; ++i) {
+        const Floats left = in_register(all(rows[i * a.row + p * a.column]));
+#pragma GCC unroll 3
+        for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
+      }
     }
   }
 #pragma GCC unroll 12
   for (int i = 0; i < M; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) store(c + i * c_row + v * kLanes, sums[i][v]);
+#pragma GCC unroll 3
+    for (int v = 0; v < V; ++v) finish(i, v, sums[i][v]);
   }
 }
 
 // `rows` of at most M.
-template <int M, int V, bool Add>
-inline void tile_of(int64_t rows, const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row, int64_t depth) {
-  if (rows == M) return tile<M, V, Add>(a, b, b_row, c, c_row, depth);
-  if constexpr (M > 1) tile_of<M - 1, V, Add>(rows, a, b, b_row, c, c_row, depth);
+template <int M, int V, class Finish>
+inline void tile_of(int64_t rows, const Strided& a, const float* b, int64_t b_row, const Depth& depth, const Finish& finish) {
+  if (rows == M) return tile<M, V>(a, b, b_row, depth, finish);
+  if constexpr (M > 1) tile_of<M - 1, V>(rows, a, b, b_row, depth, finish);
 }
 
 // c (rows, columns) = a (rows, depth) b (depth, columns); with Add, c += a b. `columns` fill whole registers.
@@ -61,10 +67,46 @@ inline void product(const Strided& a, const float* b, int64_t b_row, float* c, i
       const int64_t some = rows - i < kTileRows ? rows - i : kTileRows;
       const Strided from{a.data + i * a.row, a.row, a.column};
       float* to = c + i * c_row + j;
+      const auto write = [&](int64_t row, int64_t v, Floats sums) {
+        float* at = to + row * c_row + v * kLanes;
+        store(at, Add ? load(at) + sums : sums);
+      };
       if (whole)
-        tile_of<kTileRows, kTileVectors, Add>(some, from, b + j, b_row, to, c_row, depth);
+        tile_of<kTileRows, kTileVectors>(some, from, b + j, b_row, {depth}, write);
       else
-        tile_of<kTileRows, 1, Add>(some, from, b + j, b_row, to, c_row, depth);
+        tile_of<kTileRows, 1>(some, from, b + j, b_row, {depth}, write);
+    }
+  }
+}
+
+// A share of what is left, at most `most`, such that all shares are about as large.
+inline int64_t even_share(int64_t left, int64_t most) {
+  const int64_t shares = (left + most - 1) / most;
+  return (left + shares - 1) / shares;
+}
+
+// finish(row, column, sums, lanes) for all of a (rows, depth) b (depth, columns), for a register of `lanes` columns from `column` on at
+// once. The last register of b is read as a whole. Rows and registers are dealt out evenly to tiles: a small tile waits for its own sums.
+template <class Finish>
+inline void product_in_tiles(const Strided& a, const float* b, int64_t b_row, int64_t rows, int64_t columns, const Depth& depth,
+                             const Finish& finish) {
+  const int64_t registers = (columns + kLanes - 1) / kLanes;
+  for (int64_t first = 0, vectors; first < registers; first += vectors) {
+    vectors = even_share(registers - first, kWideTileVectors);
+    for (int64_t i = 0, some; i < rows; i += some) {
+      some = even_share(rows - i, kWideTileRows);
+      const Strided from{a.data + i * a.row, a.row, a.column};
+      const auto done = [&](int64_t row, int64_t v, Floats sums) {
+        const int64_t column = (first + v) * kLanes, lanes = columns - column;
+        finish(i + row, column, sums, lanes < kLanes ? static_cast<int>(lanes) : kLanes);
+      };
+      const auto run = [&]<int V>() { tile_of<kWideTileRows, V>(some, from, b + first * kLanes, b_row, depth, done); };
+      if (vectors == 3)
+        run.template operator()<3>();
+      else if (vectors == 2)
+        run.template operator()<2>();
+      else
+        run.template operator()<1>();
     }
   }
 }
