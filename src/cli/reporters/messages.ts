@@ -207,7 +207,7 @@ function finished(event: FinishedEvent): string {
   const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
   const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: ${NOT_ALL_CHECKPOINTS}` : ''
   const hint = event.hint === undefined ? '' : `\n${colours.yellow('hint')}: ${external(event.hint)}`
-  const throughput = `${count(event.imagesPerSecond)} images/s with ${learnerCount(event.learners)}`
+  const throughput = `${count(event.imagesPerSecond)} samples/s with ${learnerCount(event.learners)}`
   return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}${hint}${missing}`
 }
 

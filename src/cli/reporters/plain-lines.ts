@@ -38,6 +38,6 @@ export class PlainLines implements Reporter {
     if (!this.#pace.isDue()) return undefined
     const left = duration(secondsLeft(event))
     const done = `${Math.floor((100 * event.iteration) / event.iterations)}%`.padStart(4)
-    return `${done}  epoch ${event.epoch.toFixed(2)}  loss ${loss(event.loss)}  ${count(throughput)} images/s  ${left} left${dataWait(event)}`
+    return `${done}  epoch ${event.epoch.toFixed(2)}  loss ${loss(event.loss)}  ${count(throughput)} samples/s  ${left} left${dataWait(event)}`
   }
 }

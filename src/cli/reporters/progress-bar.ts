@@ -5,7 +5,7 @@ import { dataWait, eventMessage } from './messages.js'
 import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
 import { TuningSummary } from './tuning.js'
 
-const FORMAT = '{bar} {percentage}%  epoch {epoch}  {throughput} images/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
+const FORMAT = '{bar} {percentage}%  epoch {epoch}  {throughput} samples/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
 
 /** Shows a progress bar with the messages of events above it, for terminals. */
 export class ProgressBar implements Reporter {
