@@ -27,7 +27,8 @@ export async function killedJob(data: Dataset, death: Omit<Death, 'thread'>, opt
     until: { steps: 150 },
     learner: LEARNER,
     learnerOptions: { ...death, thread } satisfies Death,
-    supervision: { deadline: 1000 },
+    // A heap is filled for a second where a machine is busy.
+    supervision: { deadline: death.how === 'heap' ? 20_000 : 1000 },
     ...options
   })
   const lost: LearnerLostEvent[] = []
