@@ -7,7 +7,7 @@ import { invalidFlag, wholeNumber } from '../flag-values.js'
 import { external, percent } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 import { predictTable } from './predict-table.js'
-import { textOf } from './text-input.js'
+import { textInput } from './text-input.js'
 
 interface PredictFlags extends ModelFlags, CommonFlags {
   readonly top: number
@@ -54,8 +54,8 @@ async function predictImages(model: TrainedModel, inputs: readonly string[], { t
 }
 
 async function predictText(model: TrainedModel, { target }: LabelledEncoding, input: string, { top, json }: Shown): Promise<void> {
-  const text = await textOf(input)
-  const named = text === input ? { text } : { file: input }
+  const { text, file } = await textInput(input)
+  const named = file === undefined ? { text } : { file }
   if (target.kind === 'number') {
     const [value] = model.predict([text])
     tell(json ? JSON.stringify({ ...named, [target.name]: value }) : `${external(input)}: ${value}`)

@@ -34,7 +34,7 @@ const HEIGHT = 250
 const TABLE_ROWS = 12
 /** Both curves of as many runs as there are colours. */
 const MOST_TOLD = 16
-/** So many points and more are drawn as a line alone. */
+/** A curve of fewer points has a dot at each. */
 const MANY = 60
 /** A missing value stays a gap where another curve has values between its neighbours. */
 const EXPAND = 2 as uPlot.JoinNullMode

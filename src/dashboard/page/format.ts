@@ -28,7 +28,7 @@ export function shortText(value: number | null): string {
   return value === null || Math.abs(value) >= 1000 ? numberText(value) : String(Number(value.toPrecision(3)))
 }
 
-/** So many a second: whole, unless they are few. */
+/** A number a second: whole from 100 on. */
 export function rateText(value: number | null): string {
   return value === null || value < 100 ? shortText(value) : countText(value)
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { textOf } from '../../../src/cli/models/text-input.js'
+import { textInput } from '../../../src/cli/models/text-input.js'
 import { Folder } from '../../data/support/files.js'
 import { rejection } from '../../support/rejection.js'
 
@@ -15,13 +15,14 @@ describe('A text for a model', () => {
   after(() => folder[Symbol.asyncDispose]())
 
   it('is that of a file, or the input itself', async () => {
-    expect(await textOf(join(folder.path, 'letter.txt'))).to.equal('Dear all')
+    const file = join(folder.path, 'letter.txt')
+    expect(await textInput(file)).to.deep.equal({ text: 'Dear all', file })
     for (const text of ['Dear all', '', 'Great.Really', 'either/or', 'I read letter.txt', 'one.two.three', 'https://example.org/a.html'])
-      expect(await textOf(text)).to.equal(text)
+      expect(await textInput(text)).to.deep.equal({ text })
   })
 
   it('is refused where it is the name of a file that is missing', async () => {
-    const refused = async (input: string) => String(await rejection(textOf(input)))
+    const refused = async (input: string) => String(await rejection(textInput(input)))
     expect(await refused(join(folder.path, 'leter.txt')))
       .to.include('there is no such file')
       .and.to.include('letter.txt?')
@@ -30,7 +31,7 @@ describe('A text for a model', () => {
   })
 
   it('is refused where it is not text, or too much of it', async () => {
-    const refused = async (input: string) => String(await rejection(textOf(input)))
+    const refused = async (input: string) => String(await rejection(textInput(input)))
     expect(await refused(folder.path)).to.include('it is not a file')
     expect(await refused(await folder.write('latin.txt', Buffer.from([0xe9])))).to.include('UTF-8')
     const large = await folder.write('large.txt', Buffer.from(''))

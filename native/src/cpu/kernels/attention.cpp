@@ -21,8 +21,6 @@ namespace {
 constexpr int64_t kBlock = 24;
 constexpr float kMasked = -1e30f;
 
-constexpr int64_t registers(int64_t elements) { return (elements + kLanes - 1) / kLanes * kLanes; }
-
 struct Extents {
   Extents(const Shape& qkv, int64_t head_count)
       : samples(qkv[0]),
@@ -30,8 +28,8 @@ struct Extents {
         features(qkv[2] / 3),
         heads(head_count),
         width(features / heads),
-        row(registers(width)),
-        column(registers(length)),
+        row(in_registers(width)),
+        column(in_registers(length)),
         scale(1 / std::sqrt(static_cast<float>(width))) {}
 
   int64_t samples, length, features, heads, width;
@@ -46,7 +44,7 @@ struct Extents {
   Extents of(const float* lengths, int64_t sample) const {
     Extents one = *this;
     if (lengths) one.length = length_of(lengths[sample], length);
-    one.column = registers(one.length);
+    one.column = in_registers(one.length);
     return one;
   }
 };
@@ -55,7 +53,7 @@ struct Extents {
 class Pieces {
  public:
   explicit Pieces(float* memory) : next_(memory) {}
-  float* take(int64_t floats) { return std::exchange(next_, next_ + registers(floats)); }
+  float* take(int64_t floats) { return std::exchange(next_, next_ + in_registers(floats)); }
 
  private:
   float* next_;
@@ -104,7 +102,7 @@ template <class T> void zero_rows(T* to, int64_t stride, const Extents& e, int64
 // Memory for as many heads at a time as there are threads: the planned scratch of one thread, or the kernel's own.
 class Scratch {
  public:
-  Scratch(const OperatorSpec& spec, int64_t floats) : floats_(registers(floats)) {
+  Scratch(const OperatorSpec& spec, int64_t floats) : floats_(in_registers(floats)) {
     const auto threads = static_cast<size_t>(omp_get_max_threads());
     memory_ = static_cast<float*>(spec.scratch);
     if (threads == 1 && spec.scratch_bytes >= static_cast<size_t>(floats_) * sizeof(float)) return;
@@ -131,7 +129,7 @@ template <class T, bool Causal> class Attention final : public Kernel {
         log_sums_(output<float>(spec, 1)),
         scratch_(spec, floats(e_)) {}
 
-  static int64_t floats(const Extents& e) { return registers(e.width * e.column) + e.length * e.row + kBlock * (2 * e.row + e.column); }
+  static int64_t floats(const Extents& e) { return in_registers(e.width * e.column) + e.length * e.row + kBlock * (2 * e.row + e.column); }
 
   void run(const StepContext&) override {
     for_each(e_.items(), e_.work(), [&](int64_t item) { run_head(item / e_.heads, item % e_.heads); });
@@ -154,11 +152,11 @@ template <class T, bool Causal> class Attention final : public Kernel {
     for (int64_t first = 0; first < e.length; first += kBlock) {
       const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length;
       copy_rows(qkv + first * stride, stride, queries, e, count, e.scale);
-      product<false>({queries, e.row, 1}, keys, e.column, scores, e.column, count, registers(seen), e.width);
+      product<false>({queries, e.row, 1}, keys, e.column, scores, e.column, count, in_registers(seen), e.width);
       float shares[kBlock];
       for (int64_t i = 0; i < count; ++i) {
         float* const log_sum = log_sums_ ? log_sums_ + rows + first + i : nullptr;
-        shares[i] = exponentiate(scores + i * e.column, Causal ? first + i + 1 : e.length, registers(seen), log_sum);
+        shares[i] = exponentiate(scores + i * e.column, Causal ? first + i + 1 : e.length, in_registers(seen), log_sum);
       }
       product<false>({scores, e.column, 1}, values, e.row, sums, e.row, count, e.row, seen);
       for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e.row, y + (first + i) * e.features, 0, e, 1, shares[i]);
@@ -209,7 +207,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
         scratch_(spec, floats(e_)) {}
 
   static int64_t floats(const Extents& e) {
-    return 2 * registers(e.width * e.column) + 4 * e.length * e.row + kBlock * (2 * e.row + 2 * e.column);
+    return 2 * in_registers(e.width * e.column) + 4 * e.length * e.row + kBlock * (2 * e.row + 2 * e.column);
   }
 
   void run(const StepContext&) override {
@@ -240,7 +238,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
     std::fill_n(gkeys, e.length * e.row, 0.0f);
     std::fill_n(gvalues, e.length * e.row, 0.0f);
     for (int64_t first = 0; first < e.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length, columns = registers(seen);
+      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length, columns = in_registers(seen);
       const int64_t result = (sample * e_.length + first) * e.features + head * e.width;
       copy_rows(gy_ + result, e.features, gradients, e, count, 1);
       product<false>({queries + first * e.row, e.row, 1}, keys_across, e.column, shares, e.column, count, columns, e.width);
@@ -314,7 +312,7 @@ void check_backward(const Shapes& shapes) {
 
 template <template <class> class Typed> size_t scratch_of(const Shapes& shapes, const LoweringAnswer&) {
   const Extents extents(shapes.input(0), shapes.whole("heads", 1, shapes.input(0)[2] / 3));
-  return static_cast<size_t>(registers(Typed<float>::floats(extents))) * sizeof(float);
+  return static_cast<size_t>(in_registers(Typed<float>::floats(extents))) * sizeof(float);
 }
 
 template <class T> using CausalAttention = Attention<T, true>;

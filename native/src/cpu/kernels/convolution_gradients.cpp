@@ -14,8 +14,6 @@ namespace {
 // Lanes of the register from `first` on that are among `count`.
 int lanes_from(int64_t first, int64_t count) { return static_cast<int>(std::min<int64_t>(kLanes, count - first)); }
 
-int64_t in_registers(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
-
 struct Sizes {
   int64_t images, channels, height, width;            // x
   int64_t filters, out_height, out_width;             // y

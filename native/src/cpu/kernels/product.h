@@ -13,11 +13,14 @@ struct Strided {
   int64_t row, column;
 };
 
-// An inner axis of several stretches: from one to the next a and b move on by so many elements.
+// The inner axis, in stretches of one length. From each to the next, a moves on by a_step elements and b by b_step.
 struct Depth {
   int64_t length;
   int64_t stretches = 1, a_step = 0, b_step = 0;
 };
+
+// Elements, rounded up to whole registers.
+constexpr int64_t in_registers(int64_t elements) { return (elements + kLanes - 1) / kLanes * kLanes; }
 
 // Rows and registers of the result that are computed at once: with the registers of b and one of a, they use all there are.
 inline constexpr int kTileRows = kLanes == 16 ? 12 : kLanes == 8 ? 6 : 4;
