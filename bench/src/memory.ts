@@ -106,9 +106,12 @@ async function besidePyTorch(
 /** Of a process beside its device's memory: the heaps of JavaScript, threads, machine code. */
 const BESIDE_DEVICE = 112 * 2 ** 20
 
+/** How often a limit is lowered by what a process had beyond it. */
+const ATTEMPTS = 4
+
 /**
  * A learner whose training makes at most `most` bytes resident. Its limit also counts what is not resident, or what both sides have: the memory of the evaluator, which never runs here,
- * and the samples. The limit is higher by both.
+ * and the samples. The limit is higher by both, and lower by what the last attempt had beyond `most`: how much the heaps of JavaScript take differs from process to process.
  */
 async function startWithin(one: Case, most: number, spill: string | undefined): Promise<Side> {
   const { sample, count } = workloadOf(one.model)
@@ -116,8 +119,15 @@ async function startWithin(one: Case, most: number, spill: string | undefined): 
   const { evaluation } = (
     await explain({ model: one.model, batch: one.batch, learners: 1, input: sample, classes: workloadOf(one.model).classes })
   ).memory.shared
-  const limit = most + samples + evaluation - BESIDE_DEVICE
-  return startOurs({ ...one, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
+  let limit = most + samples + evaluation - BESIDE_DEVICE
+  for (let attempt = 1; ; attempt += 1) {
+    const side = await startOurs({ ...one, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
+    const beyond = (side.greeting as unknown as ResidentTold).residentBytes - most
+    if (beyond <= 0) return side
+    side.close()
+    if (attempt === ATTEMPTS) throw new Error(`after ${ATTEMPTS} attempts our process has ${mebibytes(beyond)} MiB more than the peer`)
+    limit -= beyond
+  }
 }
 
 /**

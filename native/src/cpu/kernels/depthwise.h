@@ -8,6 +8,7 @@
 
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/parallel.h"
+#include "cpu/kernels/pieces.h"
 #include "cpu/kernels/window.h"
 
 namespace arbalest::kernels::depthwise {
@@ -64,18 +65,6 @@ template <class T> struct Row {
   Floats at(int64_t column) const { return in_register(load(data + column * step)); }
   void set(int64_t column, Floats value) const { store(data + column * step, value); }
 };
-
-// body.operator()<Count>(first) for a piece of `count` <= Count. Inlined always: what the body keeps in registers must stay there.
-template <int Count, class Body> [[gnu::always_inline]] inline void piece_of(int64_t count, int64_t first, const Body& body) {
-  if (count == Count) return body.template operator()<Count>(first);
-  if constexpr (Count > 1) piece_of<Count - 1>(count, first, body);
-}
-
-// The same over [0, count), in pieces of at most Most that are as equal as they can be.
-template <int Most, class Body> [[gnu::always_inline]] inline void in_pieces(int64_t count, const Body& body) {
-  const int64_t pieces = (count + Most - 1) / Most, size = (count + pieces - 1) / pieces;
-  for (int64_t first = 0; first < count; first += size) piece_of<Most>(std::min(size, count - first), first, body);
-}
 
 struct Geometry {
   Axis rows, columns;

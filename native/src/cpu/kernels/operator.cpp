@@ -43,6 +43,10 @@ TensorSpec answered(const Operator& op, const Port& port, const TensorSpec& offe
     case Role::activation: break;
     case Role::canonical: break;
     case Role::parameter: spec.type = Type::f32; break;
+    case Role::filters:
+      spec.type = Type::f32;
+      spec.layout = op.filters;
+      break;
     case Role::position: spec.type = Type::u8; break;
     case Role::label: spec.type = Type::i32; break;
     case Role::sample:

@@ -20,6 +20,7 @@ enum class Role {
   sample,      // as label where i32 is offered, else as activation
   canonical,   // f32 or bf16, plain
   parameter,   // f32, plain: parameters, their gradients, statistics, losses
+  filters,     // f32, in the operator's layout of filters
   position,    // u8, in the operator's layout
   label,       // i32, plain
   target,      // as label where i32 is offered, else as canonical
@@ -47,6 +48,7 @@ struct Operator {
   bool (*takes)(const LoweringRequest& request, const std::string& layout) = nullptr;
   // The layout of its activations, where it has but one; absent: that of the first which has one of ours.
   const char* layout = nullptr;
+  const char* filters = nullptr;
 };
 
 // The shapes of one use of an operator.

@@ -1,0 +1,194 @@
+// y of a convolution of 3x3, and the gradient of its x: that is the convolution of the gradient of y with each filter turned around.
+#include "cpu/kernels/convolution_3x3.h"
+
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/pieces.h"
+
+namespace arbalest::kernels {
+namespace {
+
+using namespace convolution_3x3;
+
+// Outputs that are kept in registers, beside the taps of a row of the filters and a pixel.
+constexpr int kOutputs = kLanes == 16 ? 16 : 12;
+
+class Convolution {
+ public:
+  // `weights` has a block for each block of y and of x, so far from each other.
+  Convolution(const Shape& x, const Shape& y, const float* from, const float* weights, int64_t from_y, int64_t from_x, bool turned, float* to)
+      : x_(x),
+        y_(y),
+        from_(from),
+        weights_(turned ? weights + (kTaps - 1) * kTapSize : weights),
+        from_y_(from_y),
+        from_x_(from_x),
+        tap_(turned ? -kTapSize : kTapSize),
+        to_(to) {}
+
+  // Adds the biases, unless null.
+  void run(const float* biases, bool relu) const {
+    const int64_t work = x_.images * x_.image() * y_.blocks;
+    if (x_.width > kOutputs / 2) {
+      for_each(x_.images * y_.blocks, work, [&](int64_t item) {
+        const int64_t image = item / y_.blocks, block = item % y_.blocks;
+        const Finish finish{biases ? load(biases + block * kLanes) : Floats{}, relu};
+        for (int64_t row = 0; row < y_.height; ++row) {
+          in_pieces<kOutputs>(x_.width, [&]<int Count>(int64_t column) { compute<1, Count>(image, block, row, column, finish); });
+        }
+      });
+      return;
+    }
+    // Rows of several images, so that the weights, once loaded, serve as many outputs as in a long row. They stay in the cache until all
+    // images have passed.
+    for_each(y_.blocks, work, [&](int64_t block) {
+      const Finish finish{biases ? load(biases + block * kLanes) : Floats{}, relu};
+      piece_of<kOutputs / 2>(x_.width, 0, [&]<int Count>(int64_t column) {
+        in_pieces<kOutputs / Count>(x_.images, [&]<int Images>(int64_t image) {
+          for (int64_t row = 0; row < y_.height; ++row) compute<Images, Count>(image, block, row, column, finish);
+        });
+      });
+    });
+  }
+
+ private:
+  struct Finish {
+    Floats bias;
+    bool relu;
+    Floats operator()(Floats sum) const { return relu ? rectified(sum + bias) : sum + bias; }
+  };
+
+  // Count outputs of a row, in each of Images images.
+  template <int Images, int Count>
+  [[gnu::noinline]] void compute(int64_t image, int64_t block, int64_t row, int64_t column, const Finish& finish) const {
+    const float* x = from_ + image * x_.image() + row * x_.row() + column * kLanes;
+    const float* w = weights_ + block * from_y_;
+    const int first = row == 0 ? 1 : 0, end = row + 1 == x_.height ? kSide - 1 : kSide;
+    const bool left = column > 0, right = column + Count < x_.width;
+    Floats sums[Images][Count] = {};
+    for (int64_t from = 0; from < x_.blocks; ++from, x += x_.plane(), w += from_x_) {
+      for (int kh = first; kh < end; ++kh) add_row(x + (kh - 1) * x_.row(), w + kh * kSide * tap_, left, right, sums);
+    }
+    float* y = to_ + image * y_.image() + block * y_.plane() + row * y_.row() + column * kLanes;
+#pragma GCC unroll 16
+    for (int i = 0; i < Images; ++i) {
+#pragma GCC unroll 16
+      for (int at = 0; at < Count; ++at) store(y + i * y_.image() + at * kLanes, finish(sums[i][at]));
+    }
+  }
+
+  // Adds what a row of the filters gives for a block of channels. `pixels` lie under the outputs; there are some beside them where `left` and
+  // `right`.
+  template <int Images, int Count>
+  [[gnu::always_inline]] inline void add_row(const float* pixels, const float* taps, bool left, bool right,
+                                             Floats (&sums)[Images][Count]) const {
+    for (int lane = 0; lane < kLanes; ++lane, ++pixels, taps += kLanes) {
+      const Floats tap[kSide] = {in_register(load(taps)), in_register(load(taps + tap_)), in_register(load(taps + 2 * tap_))};
+#pragma GCC unroll 16
+      for (int i = 0; i < Images; ++i) {
+        const auto pixel = [&](int64_t at) { return in_register(all(pixels[i * x_.image() + at * kLanes])); };
+        if (left) sums[i][0] += pixel(-1) * tap[0];
+#pragma GCC unroll 16
+        for (int at = 0; at < Count; ++at) {
+          const Floats value = pixel(at);
+          if (at + 1 < Count) sums[i][at + 1] += value * tap[0];
+          sums[i][at] += value * tap[1];
+          if (at > 0) sums[i][at - 1] += value * tap[2];
+        }
+        if (right) sums[i][Count - 1] += pixel(Count) * tap[2];
+      }
+    }
+  }
+
+  const Blocked x_, y_;
+  const float *from_, *weights_;
+  int64_t from_y_, from_x_, tap_;
+  float* to_;
+};
+
+class Forward final : public Kernel {
+ public:
+  explicit Forward(const OperatorSpec& spec)
+      : convolution_(spec.inputs[0].shape(), spec.outputs[0].shape(), input<float>(spec, 0), input<float>(spec, 1),
+                     spec.inputs[0].shape()[1] / kLanes * kWeightsBlock, kWeightsBlock, false, output<float>(spec, 0)),
+        biases_(input<float>(spec, 2)),
+        relu_(spec.attributes.number("relu", 0) != 0) {}
+
+  void run(const StepContext&) override { convolution_.run(biases_, relu_); }
+
+ private:
+  const Convolution convolution_;
+  const float* biases_;
+  const bool relu_;
+};
+
+class BackwardData final : public Kernel {
+ public:
+  explicit BackwardData(const OperatorSpec& spec)
+      : convolution_(spec.inputs[0].shape(), spec.outputs[0].shape(), input<float>(spec, 0), input<float>(spec, 1), kWeightsBlock,
+                     spec.outputs[0].shape()[1] / kLanes * kWeightsBlock, true, output<float>(spec, 0)) {}
+
+  void run(const StepContext&) override { convolution_.run(nullptr, false); }
+
+ private:
+  const Convolution convolution_;
+};
+
+void check_forward(const Shapes& shapes) {
+  const Shape y = result_of(shapes.input(0), shapes.input(1));
+  if (shapes.has_input(2)) shapes.input_is(2, {y[1]});
+  shapes.output_is(0, y);
+}
+
+void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
+
+// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster.
+constexpr int64_t kLeastWidth = 7;
+
+bool takes_forward(const LoweringRequest& request, const std::string& layout) {
+  const Shape x = shape_at(request.inputs, 0);
+  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && x[3] >= kLeastWidth;
+}
+
+bool takes_data(const LoweringRequest& request, const std::string& layout) {
+  const Shape x = shape_at(request.outputs, 0);
+  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && x[3] >= kLeastWidth;
+}
+
+std::vector<Operator> operators() {
+  using enum Role;
+  return {
+      {.kind = "conv2d",
+       .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
+       .outputs = {{"y", activation}},
+       .check = check_forward,
+       .make = make_f32<Forward>,
+       .takes = takes_forward,
+       .layout = kActivations,
+       .filters = kRowsOfFilters},
+      {.kind = "conv2dBackwardData",
+       .inputs = {{"gy", activation}, {"w", filters}},
+       .outputs = {{"gx", activation}},
+       .check = check_data,
+       .make = make_f32<BackwardData>,
+       .takes = takes_data,
+       .layout = kActivations,
+       .filters = kRowsOfChannels},
+  };
+}
+
+const Registered kRegistered{operators()};
+
+}  // namespace
+
+namespace convolution_3x3 {
+
+bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
+  const Attributes& attributes = request.attributes;
+  if (kLanes < 8 || request.precision != Type::f32 || layout != kActivations || attributes.number("groups", 1) != 1) return false;
+  if (attributes.list("stride") != std::vector<double>{1, 1} || attributes.list("padding") != std::vector<double>{1, 1}) return false;
+  if (x.size() != 4 || w.size() != 4 || w[1] != x[1] || w[2] != kSide || w[3] != kSide) return false;
+  return x[1] % kLanes == 0 && w[0] % kLanes == 0 && x[2] >= 2 && x[3] >= 2;
+}
+
+}  // namespace convolution_3x3
+}  // namespace arbalest::kernels

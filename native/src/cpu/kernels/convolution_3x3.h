@@ -1,0 +1,42 @@
+// Convolutions of 3x3 with stride 1 and padding 1 where channels fill blocks, and a register of filters is computed at once. A processor
+// loads about as many values a cycle as it multiplies and adds, so that what is loaded for one multiply-add alone makes loads the limit:
+// here each value that is loaded serves several taps.
+#pragma once
+
+#include <string>
+
+#include "cpu/kernels/operator.h"
+
+namespace arbalest::kernels::convolution_3x3 {
+
+inline constexpr int kSide = 3, kTaps = kSide * kSide;
+
+// The weights between one block of channels and one of filters, tap by tap.
+inline constexpr int64_t kTapSize = kLanes * kLanes, kWeightsBlock = kTaps * kTapSize;
+
+// An activation in blocks of channels.
+struct Blocked {
+  int64_t images, blocks, height, width;
+
+  explicit Blocked(const Shape& shape) : images(shape[0]), blocks(shape[1] / kLanes), height(shape[2]), width(shape[3]) {}
+
+  int64_t row() const { return width * kLanes; }
+  int64_t plane() const { return height * row(); }
+  int64_t image() const { return blocks * plane(); }
+};
+
+// The layouts: of activations; of weights (O, I, 3, 3), rows of filters in blocks of channels; and rows of channels in blocks of filters.
+inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
+inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
+inline constexpr const char* kRowsOfChannels = kLanes == 16 ? "ABcd16a16b" : "ABcd8a8b";
+
+// The shape of a tensor of a request; empty if it has no such tensor.
+inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return i < tensors.size() ? tensors[i].shape : Shape{}; }
+
+// Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3), in f32 and with activations in this layout.
+bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
+
+// (N, O, H, W)
+inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
+
+}  // namespace arbalest::kernels::convolution_3x3

@@ -1,0 +1,144 @@
+// The gradient of the weights of a convolution of 3x3.
+#include <algorithm>
+
+#include "cpu/kernels/convolution_3x3.h"
+#include "cpu/kernels/parallel.h"
+
+namespace arbalest::kernels {
+namespace {
+
+using namespace convolution_3x3;
+
+// Channels of a block whose sums, for the three taps of a row of the filters, are kept in registers.
+constexpr int kChannels = kLanes / 2;
+// Pixels of x and of gy that the nearest cache holds while all taps of a block are summed.
+constexpr int64_t kPixels = 256;
+
+class BackwardWeights final : public Kernel {
+ public:
+  explicit BackwardWeights(const OperatorSpec& spec)
+      : x_(spec.inputs[0].shape()),
+        y_(spec.inputs[1].shape()),
+        from_(input<float>(spec, 0)),
+        gy_(input<float>(spec, 1)),
+        gw_(output<float>(spec, 0)),
+        gb_(output<float>(spec, 1)) {}
+
+  // Each block of weights is summed by one thread, image by image.
+  void run(const StepContext&) override {
+    const int64_t work = x_.images * x_.image() * y_.blocks;
+    for_each(y_.blocks * x_.blocks, work, [&](int64_t item) {
+      float* sums = gw_ + item * kWeightsBlock;
+      std::fill_n(sums, kWeightsBlock, 0.0f);
+      const float *x = from_ + item % x_.blocks * x_.plane(), *gy = gy_ + item / x_.blocks * y_.plane();
+      const int64_t images = std::max<int64_t>(1, kPixels / (x_.height * x_.width)), rows = std::max<int64_t>(1, kPixels / x_.width);
+      for (int64_t image = 0; image < x_.images; image += images) {
+        const Share share{image, std::min(image + images, x_.images)};
+        for (int64_t row = 0; row < x_.height; row += rows) add_share(x, gy, share, {row, std::min(row + rows, x_.height)}, sums);
+      }
+    });
+    if (gb_) {
+      for (int64_t block = 0; block < y_.blocks; ++block) add_biases(block);
+    }
+  }
+
+ private:
+  struct Share {
+    int64_t begin, end;
+  };
+
+  void add_share(const float* x, const float* gy, Share images, Share rows, float* sums) const {
+    for (int kh = 0; kh < kSide; ++kh) {
+      // Row r of gy meets row r + kh - 1 of x.
+      const Share inside{std::max<int64_t>(rows.begin, 1 - kh), std::min(rows.end, x_.height + 1 - kh)};
+      for (int channel = 0; channel < kLanes; channel += kChannels)
+        add_taps(x + (kh - 1) * x_.row() + channel, gy, images, inside, sums + kh * kSide * kTapSize + channel * kLanes);
+    }
+  }
+
+  // Adds what these rows of gy give to a row of taps; `x` is where the row of x lies that meets their first.
+  void add_taps(const float* x, const float* gy, Share images, Share rows, float* sums) const {
+    Floats sum[kSide][kChannels];
+#pragma GCC unroll 3
+    for (int kw = 0; kw < kSide; ++kw) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) sum[kw][c] = load(sums + kw * kTapSize + c * kLanes);
+    }
+    // A pixel of x lies under the outputs after, at and before its column, for the taps in their order.
+    const auto add = [&]<bool After, bool Before>(const float* pixel, Floats after, Floats here, Floats before) [[gnu::always_inline]] {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) {
+        const Floats value = in_register(all(pixel[c]));
+        if constexpr (After) sum[0][c] += value * after;
+        sum[1][c] += value * here;
+        if constexpr (Before) sum[2][c] += value * before;
+      }
+    };
+    for (int64_t image = images.begin; image < images.end; ++image) {
+      const float *pixels = x + image * x_.image() + rows.begin * x_.row(), *outputs = gy + image * y_.image() + rows.begin * y_.row();
+      for (int64_t row = rows.begin; row < rows.end; ++row, pixels += x_.row(), outputs += y_.row()) {
+        Floats before = in_register(load(outputs)), here = in_register(load(outputs + kLanes));
+        add.template operator()<true, false>(pixels, here, before, before);
+        for (int64_t column = 1; column + 1 < x_.width; ++column) {
+          const Floats after = in_register(load(outputs + (column + 1) * kLanes));
+          add.template operator()<true, true>(pixels + column * kLanes, after, here, before);
+          before = here;
+          here = after;
+        }
+        add.template operator()<false, true>(pixels + (x_.width - 1) * kLanes, here, here, before);
+      }
+    }
+#pragma GCC unroll 3
+    for (int kw = 0; kw < kSide; ++kw) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) store(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
+    }
+  }
+
+  // A row of outputs at a time, since a long sum in float is inexact.
+  void add_biases(int64_t block) const {
+    double totals[kLanes] = {};
+    for (int64_t image = 0; image < y_.images; ++image) {
+      const float* gy = gy_ + image * y_.image() + block * y_.plane();
+      for (int64_t row = 0; row < y_.height; ++row) {
+        Floats sum{};
+        for (int64_t column = 0; column < y_.width; ++column, gy += kLanes) sum += load(gy);
+        for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
+      }
+    }
+    for (int lane = 0; lane < kLanes; ++lane) gb_[block * kLanes + lane] = static_cast<float>(totals[lane]);
+  }
+
+  const Blocked x_, y_;
+  const float *from_, *gy_;
+  float *gw_, *gb_;  // (O, I, 3, 3) in rows of filters, (O)
+};
+
+void check_weights(const Shapes& shapes) {
+  const Shape y = result_of(shapes.input(0), shapes.output(0));
+  shapes.input_is(1, y);
+  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
+}
+
+bool takes_weights(const LoweringRequest& request, const std::string& layout) {
+  return takes_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
+}
+
+std::vector<Operator> operators() {
+  using enum Role;
+  return {
+      {.kind = "conv2dBackwardWeights",
+       .inputs = {{"x", activation}, {"gy", activation}},
+       .outputs = {{"gw", filters}, {"gb", parameter, true}},
+       .check = check_weights,
+       .make = make_f32<BackwardWeights>,
+       .takes = takes_weights,
+       .layout = kActivations,
+       .filters = kRowsOfFilters},
+  };
+}
+
+const Registered kRegistered{operators()};
+
+}  // namespace
+}  // namespace arbalest::kernels
