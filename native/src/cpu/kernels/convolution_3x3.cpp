@@ -141,17 +141,24 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
 
-// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster.
-constexpr int64_t kLeastWidth = 7;
+// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster; and where so few sums are computed at once
+// that each waits for its last multiply-add.
+constexpr int64_t kLeastWidth = 7, kLeastSums = 10;
+
+bool is_worth_it(int64_t width) {
+  const int64_t pieces = (width + kOutputs - 1) / kOutputs;
+  const int64_t sums = width > kOutputs / 2 ? (width + pieces - 1) / pieces : kOutputs / width * width;
+  return width >= kLeastWidth && sums >= kLeastSums;
+}
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.inputs, 0);
-  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && x[3] >= kLeastWidth;
+  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && is_worth_it(x[3]);
 }
 
 bool takes_data(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.outputs, 0);
-  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && x[3] >= kLeastWidth;
+  return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && is_worth_it(x[3]);
 }
 
 std::vector<Operator> operators() {

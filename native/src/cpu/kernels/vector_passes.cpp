@@ -9,6 +9,9 @@ namespace {
 
 using ContributionKind = OptimiserPass::ContributionKind;
 
+// How far ahead of the arithmetic a pass fetches. With as many arrays as it has, the processor's own prefetching does not keep up.
+constexpr int64_t kAhead = 512;
+
 // The arrays of a pass: each is read and written once.
 enum class Rule { plain, momentum, nesterov, adam };
 struct Pass {
@@ -34,6 +37,12 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
   const auto shrink = static_cast<float>(pass.rate * pass.decoupled);
   const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
   const auto body = [=]<bool Partial>(int64_t at, int width) {
+    __builtin_prefetch(weights + at + kAhead);
+    __builtin_prefetch(gradients + at + kAhead);
+    if constexpr (with.rule != Rule::plain) __builtin_prefetch(first + at + kAhead, 1);
+    if constexpr (with.rule == Rule::adam) __builtin_prefetch(second + at + kAhead, 1);
+    if constexpr (with.contribution_kind == ContributionKind::correction) __builtin_prefetch(central + at + kAhead);
+    if constexpr (with.contribution_kind != ContributionKind::none) __builtin_prefetch(contributions + at + kAhead, 1);
     const Floats w = load<Partial>(weights + at, width);
     Floats g = scale * load<Partial>(gradients + at, width);
     if constexpr (with.limited) g = clamped(g, limit);
