@@ -189,12 +189,16 @@ const Registered kRegistered{operators()};
 
 namespace convolution_3x3 {
 
-bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
+bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) {
   const Attributes& attributes = request.attributes;
-  if (kLanes < 8 || request.precision != Type::f32 || layout != kActivations || attributes.number("groups", 1) != 1) return false;
+  if (kLanes < 8 || attributes.number("groups", 1) != 1) return false;
   if (attributes.list("stride") != std::vector<double>{1, 1} || attributes.list("padding") != std::vector<double>{1, 1}) return false;
   if (x.size() != 4 || w.size() != 4 || w[1] != x[1] || w[2] != kSide || w[3] != kSide) return false;
   return x[1] % kLanes == 0 && w[0] % kLanes == 0 && x[2] >= 2 && x[3] >= 2;
+}
+
+bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
+  return request.precision == Type::f32 && layout == kActivations && has_shapes(request, x, w);
 }
 
 }  // namespace convolution_3x3

@@ -33,7 +33,10 @@ inline constexpr const char* kRowsOfChannels = kLanes == 16 ? "ABcd16a16b" : "AB
 // The shape of a tensor of a request; empty if it has no such tensor.
 inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return i < tensors.size() ? tensors[i].shape : Shape{}; }
 
-// Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3), in f32 and with activations in this layout.
+// Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3) in any type and layout.
+bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w);
+
+// The same in f32 and with activations in this layout.
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
 // (N, O, H, W)
