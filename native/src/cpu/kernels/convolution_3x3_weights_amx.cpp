@@ -1,6 +1,8 @@
 // The gradient of the weights of a convolution of 3x3 in bfloat16, by the tiles of AMX: a tile of channels by pixels is multiplied by one of
-// pixels by filters. x is transposed for it, once as it lies and once for the taps on either side, so that the pixels under one tap always
-// lie side by side; pixels of gy are interleaved in pairs.
+// pixels by filters. For that x is transposed, and pixels of gy are interleaved in pairs. In both, a zero follows each row and a row of zeros
+// each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image count for
+// nothing. Tiles that are not aligned take three times as long to load: so pairs begin with even pixels in one panel of gy, and with odd ones
+// in another, and each tap finds its pairs whole in one of them.
 #include "cpu/kernels/convolution_3x3.h"
 
 #if defined(__AVX512BW__)
@@ -17,8 +19,8 @@ namespace {
 
 using namespace convolution_3x3;
 
-// Pixels of a tile, its channels or filters, and its elements.
-constexpr int64_t kPixels = 32, kChannels = 16, kTile = kPixels * kChannels;
+// Pixels of a tile, its channels or filters, and the elements of a pair of pixels.
+constexpr int64_t kPixels = 32, kChannels = 16, kPair = 2 * kChannels;
 // Pixels that are multiplied before the sums leave their tiles.
 constexpr int64_t kPixelsOfSum = 1024;
 
@@ -57,16 +59,14 @@ class BackwardWeights final : public Kernel {
         gy_(input<bf16>(spec, 1)),
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
-        scratch_(spec, Panels(x_, y_).items()) {
-    for (int64_t pixel = 0; pixel < x_.height * x_.width; pixel += kPixels) {
-      uint32_t inside = 0, first = 0, last = 0;
-      for (int64_t i = 0; i < kPixels && pixel + i < x_.height * x_.width; ++i) {
-        const int64_t column = (pixel + i) % x_.width;
-        inside |= 1u << i;
-        if (column == 0) first |= 1u << i;
-        if (column + 1 == x_.width) last |= 1u << i;
+        panels_(x_, y_),
+        scratch_(spec, panels_.items()),
+        pixels_(static_cast<size_t>(panels_.tiles * kPixels), kNone) {
+    for (int64_t image = 0, pixel = 0; image < panels_.images; ++image) {
+      for (int64_t row = 0; row < x_.height; ++row) {
+        for (int64_t column = 0; column < x_.width; ++column)
+          pixels_[static_cast<size_t>(((image * (x_.height + 1) + row) * panels_.row) + column)] = pixel++;
       }
-      masks_.push_back({inside, inside & ~first, inside & ~last});
     }
   }
 
@@ -76,85 +76,72 @@ class BackwardWeights final : public Kernel {
 
   // Blocks of channels, of filters, and of both are independent of each other: threads share them.
   void run(const StepContext&) override {
-    const Panels panels(x_, y_);
     const int64_t work = x_.images * x_.image() * y_.blocks;
-    for (int64_t image = 0; image < x_.images; image += panels.images) {
-      const int64_t end = std::min(image + panels.images, x_.images);
-      for_each(x_.blocks, work, [&](int64_t block) { transpose_block(panels, block, image, end); });
-      for_each(y_.blocks, work, [&](int64_t block) { interleave_block(panels, block, image, end); });
-      for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(panels, item, end - image, image > 0); });
+    for (int64_t image = 0; image < x_.images; image += panels_.images) {
+      const int64_t images = std::min(panels_.images, x_.images - image);
+      for_each(x_.blocks, work, [&](int64_t block) { transpose_block(block, image, images); });
+      for_each(y_.blocks, work, [&](int64_t block) { interleave_block(block, image, images); });
+      for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, image > 0); });
     }
     if (gb_) add_biases();
   }
 
  private:
-  // x, (column of taps, channel, image, pixel): each image with a row of zeros before it and one behind it. Behind the last one are zeros for a
-  // tile that is not full. Then gy, (block of filters, image, tile).
+  // x by channel; then gy by block of filters: the pairs that begin with even pixels, and those with odd ones. Zeros lie around them.
   struct Panels {
-    int64_t images, plane, channel, column, tiles, of_gy;
+    int64_t images, row, tiles, channel, margin, pairs, of_gy;
     size_t elements;
 
     Panels(const Blocked& x, const Blocked& y) {
-      const int64_t pixels = x.height * x.width;
-      images = std::clamp<int64_t>(kPixelsOfSum / pixels, 1, x.images);
-      plane = pixels + 2 * x.width;
-      channel = (images * plane + 2 * kPixels) / kPixels * kPixels;
-      column = x.blocks * kChannels * channel;
-      tiles = (pixels + kPixels - 1) / kPixels;
-      of_gy = kSide * column;
-      elements = static_cast<size_t>(of_gy + y.blocks * images * tiles * kTile);
+      images = std::clamp<int64_t>(kPixelsOfSum / (x.height * x.width), 1, x.images);
+      row = x.width + 1;
+      tiles = (images * (x.height + 1) * row + kPixels - 1) / kPixels;
+      channel = tiles * kPixels;
+      margin = (row + 2) / 2 * 2;
+      pairs = channel / 2 + margin + 1;
+      of_gy = x.blocks * kChannels * channel;
+      elements = static_cast<size_t>(of_gy + y.blocks * 2 * pairs * kPair);
     }
 
     // With those that may be lost to the alignment of the first one.
     size_t items() const { return elements + kPixels; }
   };
 
-  struct Masks {
-    uint32_t inside, after_first, before_last;
-  };
+  static constexpr int64_t kNone = -1;
 
   uint16_t* panels_begin() const {
     const auto address = reinterpret_cast<uintptr_t>(&scratch_[0]);
     return &scratch_[0] + ((64 - address % 64) % 64) / sizeof(uint16_t);
   }
 
-  void transpose_block(const Panels& panels, int64_t block, int64_t begin, int64_t end) const {
-    const int64_t pixels = x_.height * x_.width, step = x_.blocks * kChannels;
-    uint16_t* const middle = panels_begin() + panels.column + block * kChannels * panels.channel;
-    for (int64_t image = begin; image < end; ++image) {
-      uint16_t* const plane = middle + (image - begin) * panels.plane;
-      for (int64_t c = 0; c < kChannels; ++c) {
-        uint16_t* const row = plane + c * panels.channel;
-        std::fill_n(row, x_.width, 0);
-        std::fill_n(row + x_.width + pixels, x_.width, 0);
-      }
-      const bf16* from = from_ + image * pixels * step + block * kChannels;
-      for (int64_t pixel = 0; pixel < pixels; pixel += kPixels)
-        transpose_tile(from + pixel * step, step, masks_[pixel / kPixels].inside, plane + x_.width + pixel, panels.channel);
-      for (int64_t c = 0; c < kChannels; ++c) shift(panels, plane + c * panels.channel);
-    }
-    for (int64_t c = 0; c < kChannels; ++c) {
-      for (int64_t column = -1; column <= 1; ++column) {
-        uint16_t* const row = middle + column * panels.column + c * panels.channel;
-        std::fill(row + (end - begin) * panels.plane, row + panels.channel, 0);
-      }
+  // The pixel of `images` that lies at a place of the panels, zeros where there is none; in `from`, pixels lie `step` apart.
+  const bf16* pixel_at(int64_t place, const bf16* from, int64_t step, int64_t images) const {
+    alignas(64) static constexpr bf16 kZeros[kChannels] = {};
+    const int64_t pixel = place >= 0 && place < panels_.tiles * kPixels ? pixels_[static_cast<size_t>(place)] : kNone;
+    return pixel != kNone && pixel < images * x_.height * x_.width ? from + pixel * step : kZeros;
+  }
+
+  void transpose_block(int64_t block, int64_t first, int64_t images) const {
+    const int64_t step = x_.blocks * kChannels;
+    const bf16* from = from_ + first * x_.image() + block * kChannels;
+    uint16_t* to = panels_begin() + block * kChannels * panels_.channel;
+    for (int64_t place = 0; place < panels_.channel; place += kPixels) {
+      transpose_tile([&](int64_t i) { return loaded(pixel_at(place + i, from, step, images)); }, to + place, panels_.channel);
     }
   }
 
-  // 16 channels or filters of a pixel, in 8 lanes.
-  static __m256i pixel_at(const bf16* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+  static __m256i loaded(const bf16* pixel) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixel)); }
 
-  // 32 pixels of 16 channels, `step` apart, as 16 rows of pixels. Pairs of channels are exchanged with pixels as if they were floats.
-  static void transpose_tile(const bf16* from, int64_t step, uint32_t inside, uint16_t* to, int64_t row) {
-    const auto pairs = [&](int64_t pixel) { return inside >> pixel & 1 ? pixel_at(from + pixel * step) : _mm256_setzero_si256(); };
+  // 32 pixels of 16 channels as 16 rows of pixels. Pairs of channels are exchanged with pixels as if they were floats.
+  template <class Pixel> static void transpose_tile(const Pixel& pixel, uint16_t* to, int64_t row) {
     Floats rows[kLanes];
     for (int i = 0; i < kLanes; ++i)
-      rows[i] = reinterpret_cast<Floats>(__builtin_shufflevector(pairs(i), pairs(i + kLanes), 0, 1, 2, 3, 4, 5, 6, 7));
+      rows[i] = reinterpret_cast<Floats>(__builtin_shufflevector(pixel(i), pixel(i + kLanes), 0, 1, 2, 3, 4, 5, 6, 7));
     transpose(rows);
     for (int i = 0; i < kLanes / 2; ++i) {
       const auto a = reinterpret_cast<Words>(rows[i]), b = reinterpret_cast<Words>(rows[i + kLanes / 2]);
-      _mm512_mask_storeu_epi16(to + 2 * i * row, inside, joined(a & 0xffffu, b & 0xffffu));
-      _mm512_mask_storeu_epi16(to + (2 * i + 1) * row, inside, joined(a >> 16, b >> 16));
+      _mm512_store_si512(to + 2 * i * row, joined(a & 0xffffu, b & 0xffffu));
+      _mm512_store_si512(to + (2 * i + 1) * row, joined(a >> 16, b >> 16));
     }
   }
 
@@ -165,50 +152,44 @@ class BackwardWeights final : public Kernel {
     return _mm512_maskz_permutexvar_epi64(0xff, order, packed);
   }
 
-  // A channel of an image for the taps of the first and of the last column: its pixels one further on, and one further back.
-  void shift(const Panels& panels, uint16_t* middle) const {
-    uint16_t *first = middle - panels.column, *last = middle + panels.column;
-    const int64_t pixels = x_.height * x_.width;
-    for (uint16_t* panel : {first, last}) {
-      std::fill_n(panel, x_.width, 0);
-      std::fill_n(panel + x_.width + pixels, x_.width, 0);
-    }
-    for (size_t tile = 0; tile < masks_.size(); ++tile) {
-      const int64_t at = x_.width + static_cast<int64_t>(tile) * kPixels;
-      const auto [inside, after_first, before_last] = masks_[tile];
-      _mm512_mask_storeu_epi16(first + at, inside, _mm512_maskz_loadu_epi16(after_first, middle + at - 1));
-      _mm512_mask_storeu_epi16(last + at, inside, _mm512_maskz_loadu_epi16(before_last, middle + at + 1));
-    }
-  }
-
-  void interleave_block(const Panels& panels, int64_t block, int64_t begin, int64_t end) const {
-    const int64_t pixels = y_.height * y_.width, step = y_.blocks * kChannels;
-    uint16_t* to = panels_begin() + panels.of_gy + block * panels.images * panels.tiles * kTile;
-    for (int64_t image = begin; image < end; ++image) {
-      const bf16* from = gy_ + image * pixels * step + block * kChannels;
-      for (int64_t pixel = 0; pixel < panels.tiles * kPixels; pixel += 2, to += 2 * kChannels) {
-        const auto filters = [&](int64_t at) {
-          return at < pixels ? lengthened(reinterpret_cast<Halves>(pixel_at(from + at * step))) : Words{};
-        };
-        _mm512_storeu_si512(to, reinterpret_cast<__m512i>(filters(pixel) | filters(pixel + 1) << 16));
+  void interleave_block(int64_t block, int64_t first, int64_t images) const {
+    const int64_t step = y_.blocks * kChannels;
+    const bf16* from = gy_ + first * y_.image() + block * kChannels;
+    uint16_t *even = panels_begin() + panels_.of_gy + block * 2 * panels_.pairs * kPair, *odd = even + panels_.pairs * kPair;
+    const auto filters = [&](int64_t place) { return lengthened(reinterpret_cast<Halves>(loaded(pixel_at(place, from, step, images)))); };
+    Words last{};
+    for (int64_t pair = 0; pair < panels_.pairs; ++pair, even += kPair) {
+      const int64_t place = 2 * pair - panels_.margin;
+      const Words first = filters(place);
+      if (pair > 0) {
+        _mm512_store_si512(odd, reinterpret_cast<__m512i>(last | first << 16));
+        odd += kPair;
       }
+      last = filters(place + 1);
+      _mm512_store_si512(even, reinterpret_cast<__m512i>(first | last << 16));
     }
   }
 
-  void add_block(const Panels& panels, int64_t item, int64_t images, bool more) const {
+  void add_block(int64_t item, bool more) const {
     const Tiles tiles;
     // The compiler does not know that tiles read and write memory.
     asm volatile("" : : : "memory");
-    const uint16_t* x = panels_begin() + item % x_.blocks * kChannels * panels.channel;
-    const uint16_t* gy = panels_begin() + panels.of_gy + item / x_.blocks * panels.images * panels.tiles * kTile;
+    const uint16_t* x = panels_begin() + item % x_.blocks * kChannels * panels_.channel;
+    const uint16_t* gy = panels_begin() + panels_.of_gy + item / x_.blocks * 2 * panels_.pairs * kPair;
     float* sums = gw_ + item * kWeightsBlock;
-    add_two_rows(panels, x, gy, images, more, sums);
-    add_last_row(panels, x + 2 * x_.width, gy, images, more, sums + 2 * kSide * kTapSize);
+    add_two_rows(x, gy, more, sums);
+    add_last_row(x, gy, more, sums + 2 * kSide * kTapSize);
     asm volatile("" : : : "memory");
   }
 
+  // Where the outputs begin that a tap makes of the first tile of pixels.
+  const uint16_t* outputs(const uint16_t* gy, int64_t kh, int64_t kw) const {
+    const int64_t place = panels_.margin - (kh - 1) * panels_.row - (kw - 1);
+    return gy + (place % 2 * panels_.pairs + place / 2) * kPair;
+  }
+
   // Tiles 0 to 5 are the sums of two rows of taps, 6 is of x and 7 of gy.
-  void add_two_rows(const Panels& panels, const uint16_t* x, const uint16_t* gy, int64_t images, bool more, float* sums) const {
+  void add_two_rows(const uint16_t* x, const uint16_t* gy, bool more, float* sums) const {
     constexpr int kRow = kChannels * sizeof(float);
     if (more) {
       _tile_loadd(0, sums, kRow);
@@ -225,24 +206,24 @@ class BackwardWeights final : public Kernel {
       _tile_zero(4);
       _tile_zero(5);
     }
-    const auto row = static_cast<size_t>(panels.channel) * sizeof(uint16_t);
-    for (int64_t image = 0; image < images; ++image) {
-      for (int64_t tile = 0; tile < panels.tiles; ++tile, gy += kTile) {
-        const uint16_t *above = x + image * panels.plane + tile * kPixels, *at = above + x_.width;
-        _tile_loadd(7, gy, 64);
-        _tile_loadd(6, above, row);
-        _tile_dpbf16ps(0, 6, 7);
-        _tile_loadd(6, above + panels.column, row);
-        _tile_dpbf16ps(1, 6, 7);
-        _tile_loadd(6, above + 2 * panels.column, row);
-        _tile_dpbf16ps(2, 6, 7);
-        _tile_loadd(6, at, row);
-        _tile_dpbf16ps(3, 6, 7);
-        _tile_loadd(6, at + panels.column, row);
-        _tile_dpbf16ps(4, 6, 7);
-        _tile_loadd(6, at + 2 * panels.column, row);
-        _tile_dpbf16ps(5, 6, 7);
-      }
+    const auto channel = static_cast<size_t>(panels_.channel) * sizeof(uint16_t);
+    const uint16_t *above0 = outputs(gy, 0, 0), *above1 = outputs(gy, 0, 1), *above2 = outputs(gy, 0, 2);
+    const uint16_t *at0 = outputs(gy, 1, 0), *at1 = outputs(gy, 1, 1), *at2 = outputs(gy, 1, 2);
+    for (int64_t pixel = 0; pixel < panels_.channel; pixel += kPixels) {
+      const int64_t pair = pixel / 2 * kPair;
+      _tile_loadd(6, x + pixel, channel);
+      _tile_loadd(7, above0 + pair, 64);
+      _tile_dpbf16ps(0, 6, 7);
+      _tile_loadd(7, above1 + pair, 64);
+      _tile_dpbf16ps(1, 6, 7);
+      _tile_loadd(7, above2 + pair, 64);
+      _tile_dpbf16ps(2, 6, 7);
+      _tile_loadd(7, at0 + pair, 64);
+      _tile_dpbf16ps(3, 6, 7);
+      _tile_loadd(7, at1 + pair, 64);
+      _tile_dpbf16ps(4, 6, 7);
+      _tile_loadd(7, at2 + pair, 64);
+      _tile_dpbf16ps(5, 6, 7);
     }
     _tile_stored(0, sums, kRow);
     _tile_stored(1, sums + kTapSize, kRow);
@@ -252,7 +233,7 @@ class BackwardWeights final : public Kernel {
     _tile_stored(5, sums + 5 * kTapSize, kRow);
   }
 
-  void add_last_row(const Panels& panels, const uint16_t* x, const uint16_t* gy, int64_t images, bool more, float* sums) const {
+  void add_last_row(const uint16_t* x, const uint16_t* gy, bool more, float* sums) const {
     constexpr int kRow = kChannels * sizeof(float);
     if (more) {
       _tile_loadd(0, sums, kRow);
@@ -263,18 +244,17 @@ class BackwardWeights final : public Kernel {
       _tile_zero(1);
       _tile_zero(2);
     }
-    const auto row = static_cast<size_t>(panels.channel) * sizeof(uint16_t);
-    for (int64_t image = 0; image < images; ++image) {
-      for (int64_t tile = 0; tile < panels.tiles; ++tile, gy += kTile) {
-        const uint16_t* below = x + image * panels.plane + tile * kPixels;
-        _tile_loadd(7, gy, 64);
-        _tile_loadd(4, below, row);
-        _tile_dpbf16ps(0, 4, 7);
-        _tile_loadd(5, below + panels.column, row);
-        _tile_dpbf16ps(1, 5, 7);
-        _tile_loadd(6, below + 2 * panels.column, row);
-        _tile_dpbf16ps(2, 6, 7);
-      }
+    const auto channel = static_cast<size_t>(panels_.channel) * sizeof(uint16_t);
+    const uint16_t *below0 = outputs(gy, 2, 0), *below1 = outputs(gy, 2, 1), *below2 = outputs(gy, 2, 2);
+    for (int64_t pixel = 0; pixel < panels_.channel; pixel += kPixels) {
+      const int64_t pair = pixel / 2 * kPair;
+      _tile_loadd(6, x + pixel, channel);
+      _tile_loadd(3, below0 + pair, 64);
+      _tile_dpbf16ps(0, 6, 3);
+      _tile_loadd(4, below1 + pair, 64);
+      _tile_dpbf16ps(1, 6, 4);
+      _tile_loadd(5, below2 + pair, 64);
+      _tile_dpbf16ps(2, 6, 5);
     }
     _tile_stored(0, sums, kRow);
     _tile_stored(1, sums + kTapSize, kRow);
@@ -299,8 +279,9 @@ class BackwardWeights final : public Kernel {
   const Blocked x_, y_;
   const bf16 *from_, *gy_;  // (N, H, W, I), (N, H, W, O)
   float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
+  const Panels panels_;
   PlannedItems<uint16_t> scratch_;
-  std::vector<Masks> masks_;  // by tile of an image
+  std::vector<int64_t> pixels_;  // of the images that are multiplied together, by their places in gy's panel
 };
 
 void check_weights(const Shapes& shapes) {
