@@ -15,7 +15,8 @@ constexpr int kOutputs = kLanes == 16 ? 16 : 12;
 class Convolution {
  public:
   // `weights` has a block for each block of y and of x, so far from each other.
-  Convolution(const Shape& x, const Shape& y, const float* from, const float* weights, int64_t from_y, int64_t from_x, bool turned, float* to)
+  Convolution(const Shape& x, const Shape& y, const float* from, const float* weights, int64_t from_y, int64_t from_x, bool turned,
+              float* to)
       : x_(x),
         y_(y),
         from_(from),
@@ -76,8 +77,8 @@ class Convolution {
     }
   }
 
-  // Adds what a row of the filters gives for a block of channels. `pixels` lie under the outputs; there are some beside them where `left` and
-  // `right`.
+  // Adds what a row of the filters gives for a block of channels. `pixels` lie under the outputs; there are some beside them where `left`
+  // and `right`.
   template <int Images, int Count>
   [[gnu::always_inline]] inline void add_row(const float* pixels, const float* taps, bool left, bool right,
                                              Floats (&sums)[Images][Count]) const {
@@ -141,8 +142,8 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
 
-// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster; and where so few sums are computed at once
-// that each waits for its last multiply-add.
+// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster; and where so few sums are computed at
+// once that each waits for its last multiply-add.
 constexpr int64_t kLeastWidth = 7, kLeastSums = 10;
 
 bool is_worth_it(int64_t width) {

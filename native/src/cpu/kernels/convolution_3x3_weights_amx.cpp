@@ -1,8 +1,8 @@
-// The gradient of the weights of a convolution of 3x3 in bfloat16, by the tiles of AMX: a tile of channels by pixels is multiplied by one of
-// pixels by filters. For that x is transposed, and pixels of gy are interleaved in pairs. In both, a zero follows each row and a row of zeros
-// each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image count for
-// nothing. Tiles that are not aligned take three times as long to load: so pairs begin with even pixels in one panel of gy, and with odd ones
-// in another, and each tap finds its pairs whole in one of them.
+// The gradient of the weights of a convolution of 3x3 in bfloat16, by the tiles of AMX: a tile of channels by pixels is multiplied by one
+// of pixels by filters. For that x is transposed, and pixels of gy are interleaved in pairs. In both, a zero follows each row and a row of
+// zeros each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image
+// count for nothing. Tiles that are not aligned take three times as long to load: so pairs begin with even pixels in one panel of gy, and
+// with odd ones in another, and each tap finds its pairs whole in one of them.
 #include "cpu/kernels/convolution_3x3.h"
 
 #if defined(__AVX512BW__)
@@ -136,7 +136,8 @@ class BackwardWeights final : public Kernel {
   template <class Pixel> static void transpose_tile(const Pixel& pixel, uint16_t* to, int64_t row) {
     Floats rows[kLanes];
     for (int i = 0; i < kLanes; ++i)
-      rows[i] = reinterpret_cast<Floats>(__builtin_shufflevector(pixel(i), pixel(i + kLanes), 0, 1, 2, 3, 4, 5, 6, 7));
+      rows[i] =
+          reinterpret_cast<Floats>(_mm512_maskz_inserti64x4(0xff, _mm512_maskz_broadcast_i64x4(0xff, pixel(i)), pixel(i + kLanes), 1));
     transpose(rows);
     for (int i = 0; i < kLanes / 2; ++i) {
       const auto a = reinterpret_cast<Words>(rows[i]), b = reinterpret_cast<Words>(rows[i + kLanes / 2]);
