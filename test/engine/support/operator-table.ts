@@ -53,6 +53,7 @@ const alike = (shapes: readonly (readonly number[])[], attributes: Attributes): 
     outputs: { y: activation(...shape) }
   }))
 
+/** The extents of x, and the outputs; those of many rows are around the panels and tiles of kernels of our own. */
 const linearCases: Use[] = [
   [1, 1, 1],
   [1, 784, 10],
@@ -61,19 +62,26 @@ const linearCases: Use[] = [
   [8, 64, 10],
   [16, 256, 128],
   [5, 70, 67],
-  [4, 800, 500]
-].flatMap(([n, f, o]) =>
-  [
+  [4, 800, 500],
+  [127, 24, 24],
+  [128, 16, 16],
+  [130, 33, 65],
+  [257, 50, 49],
+  [3, 90, 128, 96],
+  [2, 2, 70, 20, 100]
+].flatMap((extents) => {
+  const [x, f, o] = [extents.slice(0, -1), extents.at(-2)!, extents.at(-1)!]
+  return [
     { bias: true, relu: 0 },
     { bias: false, relu: 0 },
     { bias: true, relu: 1 }
   ].map(({ bias, relu }) => ({
-    name: `${n}x${f} to ${o}${bias ? ' with bias' : ''}${relu ? ' with relu' : ''}`,
+    name: `${x.join('x')} to ${o}${bias ? ' with bias' : ''}${relu ? ' with relu' : ''}`,
     attributes: { relu },
-    inputs: { x: activation(n!, f!), w: wide(o!, f!), b: bias ? wide(o!) : null },
-    outputs: { y: activation(n!, o!) }
+    inputs: { x: activation(...x), w: wide(o, f), b: bias ? wide(o) : null },
+    outputs: { y: activation(...x.slice(0, -1), o) }
   }))
-)
+})
 
 /** More rows and more channels than one block of a GPU takes. */
 const LARGE_IMAGES = [
