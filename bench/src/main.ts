@@ -77,13 +77,19 @@ async function main(): Promise<void> {
   })
 }
 
-const EXIT = { SIGINT: 130, SIGTERM: 143 } as const
+const EXIT = { SIGINT: 130, SIGTERM: 143, brokenPipe: 141 } as const
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     stopAllSides()
     process.exit(EXIT[signal])
   })
 }
+
+// A reader such as `head` that has seen enough ends the bench, and what it measures.
+process.stdout.once('error', () => {
+  stopAllSides()
+  process.exit(EXIT.brokenPipe)
+})
 
 main().catch((error: unknown) => {
   stopAllSides()
