@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { BoundOperator } from './support/bound-operator.js'
+import { engine } from '../../src/engine/native.js'
 import { skip } from '../support/skip.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
+import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
 
 interface Shape {
   readonly channels: number
@@ -23,27 +24,11 @@ function passes({ channels, filters, width, stride = 1, padding = 1, kernel = 3,
     activation(3, filters, extent(10), extent(width))
   ]
   const attributes = { stride: [stride, stride], padding: [padding, padding], groups, relu: 0 }
-  return [
-    { kind: 'conv2d', name: 'forward', attributes, inputs: { x, w, b }, outputs: { y } },
-    { kind: 'conv2dBackwardData', name: 'data', attributes, inputs: { gy: y, w }, outputs: { gx: x } },
-    { kind: 'conv2dBackwardWeights', name: 'weights', attributes, inputs: { x, gy: y }, outputs: { gw: w, gb: b } }
-  ]
-}
-
-function withBound<T>(use: OperatorCase, layout: string, threads: number, work: (bound: BoundOperator) => T): T {
-  const bound = new BoundOperator('cpu', 'f32', use, { layout, threads })
-  try {
-    return work(bound)
-  } finally {
-    bound.release()
-  }
+  return convolutionPasses({ x, w, b, y }, attributes)
 }
 
 /** The passes that kernels of our own run. */
-const own = (shape: Shape, layout: string): string[] =>
-  passes(shape)
-    .filter((use) => withBound(use, layout, 1, ({ answer }) => answer.implementation.startsWith('own:')))
-    .map(({ name }) => name)
+const own = (shape: Shape, layout: string): string[] => runByOurs(passes(shape), layout)
 
 describe('convolutions of 3x3 whose channels fill blocks', () => {
   /** The blocks of the kernels that this processor runs; undefined where they have none of these. */
@@ -85,5 +70,21 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
         const [alone, together] = [1, 4].map((threads): Values => withBound(use, blocked!, threads, (bound) => bound.run(values).outputs))
         expect(together, `${use.name}, width ${width}`).to.deep.equal(alone)
       }
+  })
+})
+
+describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () => {
+  it('is computed by tiles of AMX, with the same bits on one thread and on several', function () {
+    const cpu = engine.describe().backends.find(({ name }) => name === 'cpu')
+    if (!cpu?.precisions.includes('bf16')) skip(this, 'this processor has no bfloat16')
+    for (const width of [2, 8, 33]) {
+      const use = passes({ channels: 64, filters: 48, width })[2]!
+      const values = drawn(use.inputs, 'bf16', 3)
+      const [alone, together] = [1, 4].map((threads) =>
+        withBound(use, 'nhwc', threads, (bound) => ({ by: bound.answer.implementation, outputs: bound.run(values).outputs }), 'bf16')
+      )
+      if (!alone!.by.startsWith('own:')) skip(this, 'this processor has no tiles')
+      expect(together!.outputs, `width ${width}`).to.deep.equal(alone!.outputs)
+    }
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { BoundOperator } from './support/bound-operator.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
+import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
 
 type Pair = readonly [rows: number, columns: number]
 
@@ -23,27 +23,11 @@ function passes({ channels, stride = [1, 1], padding = 1, kernel = [3, 3], filte
     activation(9, filters, extent(0), extent(1))
   ]
   const attributes = { stride, padding: [padding, padding], groups: channels, relu: 0 }
-  return [
-    { kind: 'conv2d', name: 'forward', attributes, inputs: { x, w, b }, outputs: { y } },
-    { kind: 'conv2dBackwardData', name: 'data', attributes, inputs: { gy: y, w }, outputs: { gx: x } },
-    { kind: 'conv2dBackwardWeights', name: 'weights', attributes, inputs: { x, gy: y }, outputs: { gw: w, gb: b } }
-  ]
-}
-
-function withBound<T>(use: OperatorCase, layout: string, threads: number, work: (bound: BoundOperator) => T): T {
-  const bound = new BoundOperator('cpu', 'f32', use, { layout, threads })
-  try {
-    return work(bound)
-  } finally {
-    bound.release()
-  }
+  return convolutionPasses({ x, w, b, y }, attributes)
 }
 
 /** The passes that kernels of our own run. */
-const own = (shape: Shape, layout: string): string[] =>
-  passes(shape)
-    .filter((use) => withBound(use, layout, 1, ({ answer }) => answer.implementation.startsWith('own:')))
-    .map(({ name }) => name)
+const own = (shape: Shape, layout: string): string[] => runByOurs(passes(shape), layout)
 
 describe('depthwise convolutions of 3x3', () => {
   it('have kernels of our own where channels fill registers, with padding below 3 and stride 1, or 2 but for the weights', () => {

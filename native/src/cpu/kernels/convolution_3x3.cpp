@@ -12,19 +12,17 @@ using namespace convolution_3x3;
 // Outputs that are kept in registers, beside the taps of a row of the filters and a pixel.
 constexpr int kOutputs = kLanes == 16 ? 16 : 12;
 
+// Weights as they are multiplied: the first tap between the first blocks of x and of y, and how far it is to the next one in each
+// direction.
+struct Weights {
+  const float* first;
+  int64_t tap, block_of_y, block_of_x;
+};
+
 class Convolution {
  public:
-  // `weights` has a block for each block of y and of x, so far from each other.
-  Convolution(const Shape& x, const Shape& y, const float* from, const float* weights, int64_t from_y, int64_t from_x, bool turned,
-              float* to)
-      : x_(x),
-        y_(y),
-        from_(from),
-        weights_(turned ? weights + (kTaps - 1) * kTapSize : weights),
-        from_y_(from_y),
-        from_x_(from_x),
-        tap_(turned ? -kTapSize : kTapSize),
-        to_(to) {}
+  Convolution(const Tensor& x, const Weights& weights, const Tensor& y)
+      : x_(x.shape()), y_(y.shape()), from_(x.as<float>()), weights_(weights), to_(y.as<float>()) {}
 
   // Adds the biases, unless null.
   void run(const float* biases, bool relu) const {
@@ -62,12 +60,12 @@ class Convolution {
   template <int Images, int Count>
   [[gnu::noinline]] void compute(int64_t image, int64_t block, int64_t row, int64_t column, const Finish& finish) const {
     const float* x = from_ + image * x_.image() + row * x_.row() + column * kLanes;
-    const float* w = weights_ + block * from_y_;
+    const float* w = weights_.first + block * weights_.block_of_y;
     const int first = row == 0 ? 1 : 0, end = row + 1 == x_.height ? kSide - 1 : kSide;
     const bool left = column > 0, right = column + Count < x_.width;
     Floats sums[Images][Count] = {};
-    for (int64_t from = 0; from < x_.blocks; ++from, x += x_.plane(), w += from_x_) {
-      for (int kh = first; kh < end; ++kh) add_row(x + (kh - 1) * x_.row(), w + kh * kSide * tap_, left, right, sums);
+    for (int64_t from = 0; from < x_.blocks; ++from, x += x_.plane(), w += weights_.block_of_x) {
+      for (int kh = first; kh < end; ++kh) add_row(x + (kh - 1) * x_.row(), w + kh * kSide * weights_.tap, left, right, sums);
     }
     float* y = to_ + image * y_.image() + block * y_.plane() + row * y_.row() + column * kLanes;
 #pragma GCC unroll 16
@@ -83,7 +81,8 @@ class Convolution {
   [[gnu::always_inline]] inline void add_row(const float* pixels, const float* taps, bool left, bool right,
                                              Floats (&sums)[Images][Count]) const {
     for (int lane = 0; lane < kLanes; ++lane, ++pixels, taps += kLanes) {
-      const Floats tap[kSide] = {in_register(load(taps)), in_register(load(taps + tap_)), in_register(load(taps + 2 * tap_))};
+      const Floats tap[kSide] = {in_register(load(taps)), in_register(load(taps + weights_.tap)),
+                                 in_register(load(taps + 2 * weights_.tap))};
 #pragma GCC unroll 16
       for (int i = 0; i < Images; ++i) {
         const auto pixel = [&](int64_t at) { return in_register(all(pixels[i * x_.image() + at * kLanes])); };
@@ -101,16 +100,25 @@ class Convolution {
   }
 
   const Blocked x_, y_;
-  const float *from_, *weights_;
-  int64_t from_y_, from_x_, tap_;
+  const float* from_;
+  const Weights weights_;
   float* to_;
 };
+
+// (O, I, 3, 3): blocks of filters, in them blocks of channels.
+int64_t block_of_filters(const Tensor& weights) { return weights.shape()[1] / kLanes * kWeightsBlock; }
+
+Weights as_they_lie(const Tensor& weights) { return {weights.as<float>(), kTapSize, block_of_filters(weights), kWeightsBlock}; }
+
+// From the last tap to the first one; y is the gradient of the channels, and x that of the filters.
+Weights turned_around(const Tensor& weights) {
+  return {weights.as<float>() + (kTaps - 1) * kTapSize, -kTapSize, kWeightsBlock, block_of_filters(weights)};
+}
 
 class Forward final : public Kernel {
  public:
   explicit Forward(const OperatorSpec& spec)
-      : convolution_(spec.inputs[0].shape(), spec.outputs[0].shape(), input<float>(spec, 0), input<float>(spec, 1),
-                     spec.inputs[0].shape()[1] / kLanes * kWeightsBlock, kWeightsBlock, false, output<float>(spec, 0)),
+      : convolution_(spec.inputs[0], as_they_lie(spec.inputs[1]), spec.outputs[0]),
         biases_(input<float>(spec, 2)),
         relu_(spec.attributes.number("relu", 0) != 0) {}
 
@@ -124,9 +132,7 @@ class Forward final : public Kernel {
 
 class BackwardData final : public Kernel {
  public:
-  explicit BackwardData(const OperatorSpec& spec)
-      : convolution_(spec.inputs[0].shape(), spec.outputs[0].shape(), input<float>(spec, 0), input<float>(spec, 1), kWeightsBlock,
-                     spec.outputs[0].shape()[1] / kLanes * kWeightsBlock, true, output<float>(spec, 0)) {}
+  explicit BackwardData(const OperatorSpec& spec) : convolution_(spec.inputs[0], turned_around(spec.inputs[1]), spec.outputs[0]) {}
 
   void run(const StepContext&) override { convolution_.run(nullptr, false); }
 
