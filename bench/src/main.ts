@@ -86,9 +86,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 // A reader such as `head` that has seen enough ends the bench, and what it measures.
-process.stdout.once('error', () => {
+process.stdout.once('error', (error: NodeJS.ErrnoException) => {
   stopAllSides()
-  process.exit(EXIT.brokenPipe)
+  if (error.code === 'EPIPE') process.exit(EXIT.brokenPipe)
+  process.stderr.write(`WRITE_FAILED: stdout: ${error.message}\n`)
+  process.exit(1)
 })
 
 main().catch((error: unknown) => {

@@ -106,7 +106,7 @@ async function besidePyTorch(
 /** Of a process beside its device's memory: the heaps of JavaScript, threads, machine code. */
 const BESIDE_DEVICE = 112 * 2 ** 20
 
-/** How often a limit is lowered by what a process had beyond it. */
+/** Processes that are started, each within a lower limit than the one before. */
 const ATTEMPTS = 4
 
 /**
@@ -117,7 +117,14 @@ async function startWithin(one: Case, most: number, spill: string | undefined): 
   const { sample, count } = workloadOf(one.model)
   const samples = count * (sample.reduce((product, extent) => product * extent, 1) + 4)
   const { evaluation } = (
-    await explain({ model: one.model, batch: one.batch, learners: 1, input: sample, classes: workloadOf(one.model).classes })
+    await explain({
+      model: one.model,
+      batch: one.batch,
+      learners: 1,
+      precision: one.precision,
+      input: sample,
+      classes: workloadOf(one.model).classes
+    })
   ).memory.shared
   let limit = most + samples + evaluation - BESIDE_DEVICE
   for (let attempt = 1; ; attempt += 1) {

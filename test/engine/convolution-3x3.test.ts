@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import type { LoweringRequest } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
+import { ArbalestError } from '../../src/errors.js'
 import { skip } from '../support/skip.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
 import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
@@ -41,7 +43,7 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
   it('have kernels of our own for the widths that they are faster with', () => {
     const ours = (width: number): string[] => own({ channels: 32, filters: 48, width }, blocked!)
     const avx512 = blocked === 'nChw16c'
-    for (const width of [11, 12, 28, 32])
+    for (const width of [11, 12, 32, 33])
       expect(ours(width), `width ${width}`).to.deep.equal(['forward', 'data', ...(avx512 ? ['weights'] : [])])
     for (const width of [7, 8, 14, 16]) expect(ours(width), `width ${width}`).to.deep.equal(avx512 ? ['forward', 'data', 'weights'] : [])
     for (const width of [2, 4]) expect(ours(width), `width ${width}`).to.deep.equal(['weights'])
@@ -65,7 +67,7 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
 
   it('have the same bits on one thread and on several', () => {
     for (const width of [4, 8, 24])
-      for (const use of passes({ channels: 64, filters: 48, width })) {
+      for (const use of passes({ channels: 64, filters: 128, width })) {
         const values = drawn(use.inputs, 'f32', 3)
         const [alone, together] = [1, 4].map((threads): Values => withBound(use, blocked!, threads, (bound) => bound.run(values).outputs))
         expect(together, `${use.name}, width ${width}`).to.deep.equal(alone)
@@ -78,13 +80,28 @@ describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () =
     const cpu = engine.describe().backends.find(({ name }) => name === 'cpu')
     if (!cpu?.precisions.includes('bf16')) skip(this, 'this processor has no bfloat16')
     for (const width of [2, 8, 33]) {
-      const use = passes({ channels: 64, filters: 48, width })[2]!
+      const use = passes({ channels: 64, filters: 128, width })[2]!
       const values = drawn(use.inputs, 'bf16', 3)
       const [alone, together] = [1, 4].map((threads) =>
         withBound(use, 'nhwc', threads, (bound) => ({ by: bound.answer.implementation, outputs: bound.run(values).outputs }), 'bf16')
       )
       if (!alone!.by.startsWith('own:')) skip(this, 'this processor has no tiles')
       expect(together!.outputs, `width ${width}`).to.deep.equal(alone!.outputs)
+    }
+  })
+
+  it('is refused where an image has more elements than any memory', () => {
+    const tensor = (shape: readonly number[]) => ({ shape, type: 'f32', layout: null }) as const
+    const image = tensor([1, 16, 2 ** 32, 2 ** 32])
+    for (const precision of ['f32', 'bf16'] as const) {
+      const request: LoweringRequest = {
+        kind: 'conv2dBackwardWeights',
+        attributes: { stride: [1, 1], padding: [1, 1], groups: 1, relu: 0 },
+        inputs: [image, image],
+        outputs: [tensor([16, 16, 3, 3]), null],
+        precision
+      }
+      expect(() => engine.lower('cpu', request), precision).to.throw(ArbalestError)
     }
   })
 })

@@ -1,6 +1,8 @@
 // y of a convolution of 3x3, and the gradient of its x: that is the convolution of the gradient of y with each filter turned around.
 #include "cpu/kernels/convolution_3x3.h"
 
+#include <algorithm>
+
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
 
@@ -11,6 +13,8 @@ using namespace convolution_3x3;
 
 // Outputs that are kept in registers, beside the taps of a row of the filters and a pixel.
 constexpr int kOutputs = kLanes == 16 ? 16 : 12;
+// On narrower images, where most of the time goes into reading weights, oneDNN is as fast or faster.
+constexpr int kLeastWidth = 7;
 
 // Weights as they are multiplied: the first tap between the first blocks of x and of y, and how far it is to the next one in each
 // direction.
@@ -22,7 +26,7 @@ struct Weights {
 class Convolution {
  public:
   Convolution(const Tensor& x, const Weights& weights, const Tensor& y)
-      : x_(x.shape()), y_(y.shape()), from_(x.as<float>()), weights_(weights), to_(y.as<float>()) {}
+      : x_(x.shape()), y_(y.shape()), x_data_(x.as<float>()), weights_(weights), y_data_(y.as<float>()) {}
 
   // Adds the biases, unless null.
   void run(const float* biases, bool relu) const {
@@ -37,14 +41,19 @@ class Convolution {
       });
       return;
     }
-    // Rows of several images, so that the weights, once loaded, serve as many outputs as in a long row. They stay in the cache until all
-    // images have passed.
-    for_each(y_.blocks, work, [&](int64_t block) {
+    // Rows of two images, so that the weights, once loaded, serve as many outputs as in a long row. They stay in the cache until all images
+    // have passed.
+    const int64_t pairs = (x_.images + 1) / 2;
+    for_each(y_.blocks * pairs, work, [&](int64_t item) {
+      const int64_t block = item / pairs, image = item % pairs * 2;
       const Finish finish{biases ? load(biases + block * kLanes) : Floats{}, relu};
-      piece_of<kOutputs / 2>(x_.width, 0, [&]<int Count>(int64_t column) {
-        in_pieces<kOutputs / Count>(x_.images, [&]<int Images>(int64_t image) {
-          for (int64_t row = 0; row < y_.height; ++row) compute<Images, Count>(image, block, row, column, finish);
-        });
+      piece_of<2>(std::min<int64_t>(2, x_.images - image), image, [&]<int Images>(int64_t first) {
+        for (int64_t row = 0; row < y_.height; ++row) {
+          if (x_.width == kOutputs / 2)
+            compute<Images, kOutputs / 2>(first, block, row, 0, finish);
+          else
+            compute<Images, kLeastWidth>(first, block, row, 0, finish);
+        }
       });
     });
   }
@@ -59,15 +68,15 @@ class Convolution {
   // Count outputs of a row, in each of Images images.
   template <int Images, int Count>
   [[gnu::noinline]] void compute(int64_t image, int64_t block, int64_t row, int64_t column, const Finish& finish) const {
-    const float* x = from_ + image * x_.image() + row * x_.row() + column * kLanes;
+    const float* x = x_data_ + image * x_.image() + row * x_.row() + column * kLanes;
     const float* w = weights_.first + block * weights_.block_of_y;
     const int first = row == 0 ? 1 : 0, end = row + 1 == x_.height ? kSide - 1 : kSide;
     const bool left = column > 0, right = column + Count < x_.width;
     Floats sums[Images][Count] = {};
-    for (int64_t from = 0; from < x_.blocks; ++from, x += x_.plane(), w += weights_.block_of_x) {
+    for (int64_t channels = 0; channels < x_.blocks; ++channels, x += x_.plane(), w += weights_.block_of_x) {
       for (int kh = first; kh < end; ++kh) add_row(x + (kh - 1) * x_.row(), w + kh * kSide * weights_.tap, left, right, sums);
     }
-    float* y = to_ + image * y_.image() + block * y_.plane() + row * y_.row() + column * kLanes;
+    float* y = y_data_ + image * y_.image() + block * y_.plane() + row * y_.row() + column * kLanes;
 #pragma GCC unroll 16
     for (int i = 0; i < Images; ++i) {
 #pragma GCC unroll 16
@@ -100,9 +109,9 @@ class Convolution {
   }
 
   const Blocked x_, y_;
-  const float* from_;
+  const float* x_data_;  // (N, I / lanes, H, W, lanes)
   const Weights weights_;
-  float* to_;
+  float* y_data_;  // (N, O / lanes, H, W, lanes)
 };
 
 // (O, I, 3, 3): blocks of filters, in them blocks of channels.
@@ -148,14 +157,11 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
 
-// On smaller images, where most of the time goes into reading weights, oneDNN is as fast or faster; and where so few sums are computed at
-// once that each waits for its last multiply-add.
-constexpr int64_t kLeastWidth = 7, kLeastSums = 10;
-
+// Whether enough sums are computed at once that none waits for its last multiply-add.
 bool is_worth_it(int64_t width) {
+  constexpr int64_t kLeastSums = 10;
   const int64_t pieces = (width + kOutputs - 1) / kOutputs;
-  const int64_t sums = width > kOutputs / 2 ? (width + pieces - 1) / pieces : kOutputs / width * width;
-  return width >= kLeastWidth && sums >= kLeastSums;
+  return width >= kLeastWidth && (width > kOutputs / 2 ? width / pieces : 2 * width) >= kLeastSums;
 }
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
@@ -202,6 +208,12 @@ bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) 
   if (attributes.list("stride") != std::vector<double>{1, 1} || attributes.list("padding") != std::vector<double>{1, 1}) return false;
   if (x.size() != 4 || w.size() != 4 || w[1] != x[1] || w[2] != kSide || w[3] != kSide) return false;
   return x[1] % kLanes == 0 && w[0] % kLanes == 0 && x[2] >= 2 && x[3] >= 2;
+}
+
+void check_weights(const Shapes& shapes) {
+  const Shape y = result_of(shapes.input(0), shapes.output(0));
+  shapes.input_is(1, y);
+  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
 }
 
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {

@@ -30,9 +30,6 @@ inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
 inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
 inline constexpr const char* kRowsOfChannels = kLanes == 16 ? "ABcd16a16b" : "ABcd8a8b";
 
-// The shape of a tensor of a request; empty if it has no such tensor.
-inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return i < tensors.size() ? tensors[i].shape : Shape{}; }
-
 // Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3) in any type and layout.
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w);
 
@@ -41,5 +38,8 @@ bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w
 
 // (N, O, H, W)
 inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
+
+// Of x, gy -> gw, gb.
+void check_weights(const Shapes& shapes);
 
 }  // namespace arbalest::kernels::convolution_3x3

@@ -37,9 +37,7 @@ class BackwardWeights final : public Kernel {
         for (int64_t row = 0; row < x_.height; row += rows) add_share(x, gy, share, {row, std::min(row + rows, x_.height)}, sums);
       }
     });
-    if (gb_) {
-      for (int64_t block = 0; block < y_.blocks; ++block) add_biases(block);
-    }
+    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { add_biases(block); });
   }
 
  private:
@@ -114,13 +112,8 @@ class BackwardWeights final : public Kernel {
   float *gw_, *gb_;  // (O, I, 3, 3) in rows of filters, (O)
 };
 
-void check_weights(const Shapes& shapes) {
-  const Shape y = result_of(shapes.input(0), shapes.output(0));
-  shapes.input_is(1, y);
-  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
-}
-
-// AVX2 has one register too few for the sums. There oneDNN is faster but on the smallest images.
+// With AVX2 no register is left beside the sums, and the compiler keeps one of them in memory. There oneDNN is faster, except on the
+// smallest images.
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.inputs, 0);
   return takes_shapes(request, x, shape_at(request.outputs, 0), layout) && (kLanes == 16 || x[3] <= 4);

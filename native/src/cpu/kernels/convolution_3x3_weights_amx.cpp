@@ -1,8 +1,8 @@
 // The gradient of the weights of a convolution of 3x3 in bfloat16, by the tiles of AMX: a tile of channels by pixels is multiplied by one
 // of pixels by filters. For that x is transposed, and pixels of gy are interleaved in pairs. In both, a zero follows each row and a row of
 // zeros each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image
-// count for nothing. Tiles that are not aligned take three times as long to load: so pairs begin with even pixels in one panel of gy, and
-// with odd ones in another, and each tap finds its pairs whole in one of them.
+// count for nothing while all values are finite. Tiles that are not aligned take three times as long to load: so pairs begin with even
+// pixels in one panel of gy, and with odd ones in another, and each tap finds its pairs whole in one of them.
 #include "cpu/kernels/convolution_3x3.h"
 
 #if defined(__AVX512BW__)
@@ -21,8 +21,8 @@ using namespace convolution_3x3;
 
 // Pixels of a tile, its channels or filters, and the elements of a pair of pixels.
 constexpr int64_t kPixels = 32, kChannels = 16, kPair = 2 * kChannels;
-// Pixels that are multiplied before the sums leave their tiles.
-constexpr int64_t kPixelsOfSum = 1024;
+// Images are multiplied together while they have no more pixels than this; a larger one alone.
+constexpr int64_t kPixelsTogether = 1024;
 
 // Linux gives a process the tiles when it asks for them.
 bool may_use_tiles() {
@@ -83,7 +83,7 @@ class BackwardWeights final : public Kernel {
       for_each(y_.blocks, work, [&](int64_t block) { interleave_block(block, image, images); });
       for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, image > 0); });
     }
-    if (gb_) add_biases();
+    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { add_biases(block); });
   }
 
  private:
@@ -93,7 +93,7 @@ class BackwardWeights final : public Kernel {
     size_t elements;
 
     Panels(const Blocked& x, const Blocked& y) {
-      images = std::clamp<int64_t>(kPixelsOfSum / (x.height * x.width), 1, x.images);
+      images = std::clamp<int64_t>(kPixelsTogether / (x.height * x.width), 1, x.images);
       row = x.width + 1;
       tiles = (images * (x.height + 1) * row + kPixels - 1) / kPixels;
       channel = tiles * kPixels;
@@ -263,18 +263,15 @@ class BackwardWeights final : public Kernel {
   }
 
   // A row of outputs at a time, since a long sum in float is inexact.
-  void add_biases() const {
-    const int64_t filters = y_.blocks * kLanes;
-    for (int64_t filter = 0; filter < filters; filter += kLanes) {
-      double totals[kLanes] = {};
-      const bf16* gy = gy_ + filter;
-      for (int64_t row = 0; row < y_.images * y_.height; ++row) {
-        Floats sum{};
-        for (int64_t column = 0; column < y_.width; ++column, gy += filters) sum += load(gy);
-        for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
-      }
-      for (int lane = 0; lane < kLanes; ++lane) gb_[filter + lane] = static_cast<float>(totals[lane]);
+  void add_biases(int64_t block) const {
+    double totals[kLanes] = {};
+    const bf16* gy = gy_ + block * kLanes;
+    for (int64_t row = 0; row < y_.images * y_.height; ++row) {
+      Floats sum{};
+      for (int64_t column = 0; column < y_.width; ++column, gy += y_.blocks * kLanes) sum += load(gy);
+      for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
     }
+    for (int lane = 0; lane < kLanes; ++lane) gb_[block * kLanes + lane] = static_cast<float>(totals[lane]);
   }
 
   const Blocked x_, y_;
@@ -282,14 +279,8 @@ class BackwardWeights final : public Kernel {
   float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
   const Panels panels_;
   PlannedItems<uint16_t> scratch_;
-  std::vector<int64_t> pixels_;  // of the images that are multiplied together, by their places in gy's panel
+  std::vector<int64_t> pixels_;  // of the images that are multiplied together, by their places in a panel
 };
-
-void check_weights(const Shapes& shapes) {
-  const Shape y = result_of(shapes.input(0), shapes.output(0));
-  shapes.input_is(1, y);
-  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
-}
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return request.precision == Type::bf16 && layout == "nhwc" &&

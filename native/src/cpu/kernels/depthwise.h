@@ -81,9 +81,6 @@ struct Geometry {
   }
 };
 
-// The shape of a tensor of a request; empty if it has no such tensor.
-inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return i < tensors.size() ? tensors[i].shape : Shape{}; }
-
 // Whether these kernels run a convolution of x (N, C, H, W) by w in this layout: w is (C, 1, 3, 3), both strides are 1 or both are 2,
 // padding is below 3, and channels fill registers; in f32 alone, for in bf16 oneDNN is faster.
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);

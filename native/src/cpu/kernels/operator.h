@@ -48,6 +48,7 @@ struct Operator {
   bool (*takes)(const LoweringRequest& request, const std::string& layout) = nullptr;
   // The layout of its activations, where it has but one; absent: that of the first which has one of ours.
   const char* layout = nullptr;
+  // The layout of weights in the role `filters`, where a port has that role.
   const char* filters = nullptr;
 };
 
@@ -69,6 +70,9 @@ class Shapes : public ShapeChecks<Shapes> {
   const Operator& op_;
   const LoweringRequest& request_;
 };
+
+// The shape of a tensor of a request; empty if it has no such tensor.
+inline Shape shape_at(const std::vector<TensorSpec>& tensors, size_t i) { return i < tensors.size() ? tensors[i].shape : Shape{}; }
 
 // Whether the operator takes the request. Bad shapes it leaves, or refuses in `lower`.
 bool takes(const Operator& op, const LoweringRequest& request);

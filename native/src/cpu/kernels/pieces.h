@@ -1,7 +1,6 @@
 // A run of columns in pieces of which the compiler knows the length, so that what belongs to a piece can stay in registers.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace arbalest::kernels {
@@ -14,8 +13,12 @@ template <int Count, class Body> [[gnu::always_inline]] inline void piece_of(int
 
 // The same over [0, count), in pieces of at most Most that are as equal as they can be.
 template <int Most, class Body> [[gnu::always_inline]] inline void in_pieces(int64_t count, const Body& body) {
-  const int64_t pieces = (count + Most - 1) / Most, size = (count + pieces - 1) / pieces;
-  for (int64_t first = 0; first < count; first += size) piece_of<Most>(std::min(size, count - first), first, body);
+  int64_t first = 0;
+  for (int64_t pieces = (count + Most - 1) / Most; pieces > 0; --pieces) {
+    const int64_t size = (count - first + pieces - 1) / pieces;
+    piece_of<Most>(size, first, body);
+    first += size;
+  }
 }
 
 }  // namespace arbalest::kernels

@@ -9,7 +9,7 @@ namespace {
 
 using ContributionKind = OptimiserPass::ContributionKind;
 
-// How far ahead of the arithmetic a pass fetches. With as many arrays as it has, the processor's own prefetching does not keep up.
+// Elements that a pass fetches ahead of the arithmetic. With as many arrays as it has, the processor's own prefetching does not keep up.
 constexpr int64_t kAhead = 512;
 
 // The arrays of a pass: each is read and written once.
