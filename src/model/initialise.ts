@@ -1,7 +1,7 @@
 import { ArbalestError, invalidOption } from '../errors.js'
 import { atOnce, inTurns, type Pieces } from '../turns.js'
 import { elements, parametersOf, type Graph, type Initialiser } from './graph.js'
-import { keyOf, philox, type Words2, type Words4 } from './philox.js'
+import { keyOf, philoxInto, type Words2 } from './philox.js'
 
 /** Numbers drawn at one go: a few milliseconds' work, in whole draws of four. */
 const PIECE = 2 ** 16
@@ -62,40 +62,64 @@ function fill(
     values.fill(initialiser.value, from, until)
     return
   }
+  const drawing = new Drawing(key, parameter)
+  const mean = initialiser.mean ?? 0
   for (let i = from; i < until; i += 4) {
-    const draw = (attempt: number): Words4 => philox(key, [Math.floor(i / 4), attempt, INITIALISE, parameter])
-    const four = drawn(draw, initialiser)
-    for (let lane = 0; lane < 4 && i + lane < until; lane++) values[i + lane] = (initialiser.mean ?? 0) + four[lane]!
+    const four = drawing.four(i / 4, initialiser)
+    for (let lane = 0; lane < 4 && i + lane < until; lane++) values[i + lane] = mean + four[lane]!
   }
 }
 
-/** Four numbers around 0. */
-function drawn(draw: (attempt: number) => Words4, initialiser: Exclude<Initialiser, { kind: 'constant' }>): number[] {
-  if (initialiser.kind === 'uniform') return uniform(draw(0), initialiser.bound)
-  if (initialiser.kind === 'normal') return normal(draw(0), initialiser.std)
-  return truncated(draw, initialiser.std, initialiser.bound)
-}
+/** Draws four numbers at a time into memory of its own: arrays made for each would be garbage of a hundred times a model's size. */
+class Drawing {
+  readonly #key: Words2
+  readonly #parameter: number
+  readonly #words = new Uint32Array(4)
+  readonly #numbers = new Float64Array(4)
+  readonly #found = new Float64Array(4)
 
-function uniform(words: Words4, bound: number): number[] {
-  return words.map((word) => ((word >>> 8) * 2 ** -23 - 1) * bound)
-}
-
-/** Each number is taken from the first attempt that gives one within the bound. */
-function truncated(draw: (attempt: number) => Words4, std: number, bound: number): number[] {
-  const found: (number | undefined)[] = [undefined, undefined, undefined, undefined]
-  for (let attempt = 0; found.includes(undefined); attempt++) {
-    const four = normal(draw(attempt), 1)
-    for (const lane of found.keys()) if (Math.abs(four[lane]!) <= bound) found[lane] ??= std * four[lane]!
+  constructor(key: Words2, parameter: number) {
+    this.#key = key
+    this.#parameter = parameter
   }
-  return found as number[]
-}
 
-/** Box and Muller's pairs; the radius's uniform number is never 0, so its logarithm is finite. */
-function normal([a, b, c, d]: Words4, std: number): number[] {
-  const pair = (first: number, second: number): [number, number] => {
-    const radius = std * Math.sqrt(-2 * Math.log((first + 1) * 2 ** -32))
-    const angle = 2 * Math.PI * (second * 2 ** -32)
-    return [radius * Math.cos(angle), radius * Math.sin(angle)]
+  /** Four numbers around 0. They stay until the next four are drawn. */
+  four(place: number, initialiser: Exclude<Initialiser, { kind: 'constant' }>): Float64Array {
+    if (initialiser.kind === 'uniform') return this.#uniform(place, initialiser.bound)
+    if (initialiser.kind === 'normal') return this.#normal(place, 0, initialiser.std)
+    return this.#truncated(place, initialiser.std, initialiser.bound)
   }
-  return [...pair(a, b), ...pair(c, d)]
+
+  #draw(place: number, attempt: number): void {
+    philoxInto(this.#words, this.#key, place, attempt, INITIALISE, this.#parameter)
+  }
+
+  #uniform(place: number, bound: number): Float64Array {
+    this.#draw(place, 0)
+    for (let lane = 0; lane < 4; lane++) this.#numbers[lane] = ((this.#words[lane]! >>> 8) * 2 ** -23 - 1) * bound
+    return this.#numbers
+  }
+
+  /** Box and Muller's pairs; the radius's uniform number is never 0, so its logarithm is finite. */
+  #normal(place: number, attempt: number, std: number): Float64Array {
+    this.#draw(place, attempt)
+    for (let lane = 0; lane < 4; lane += 2) {
+      const radius = std * Math.sqrt(-2 * Math.log((this.#words[lane]! + 1) * 2 ** -32))
+      const angle = 2 * Math.PI * (this.#words[lane + 1]! * 2 ** -32)
+      this.#numbers[lane] = radius * Math.cos(angle)
+      this.#numbers[lane + 1] = radius * Math.sin(angle)
+    }
+    return this.#numbers
+  }
+
+  /** Each number is taken from the first attempt that gives one within the bound. */
+  #truncated(place: number, std: number, bound: number): Float64Array {
+    this.#found.fill(NaN)
+    for (let attempt = 0; this.#found.some(Number.isNaN); attempt++) {
+      const four = this.#normal(place, attempt, 1)
+      for (let lane = 0; lane < 4; lane++)
+        if (Number.isNaN(this.#found[lane]!) && Math.abs(four[lane]!) <= bound) this.#found[lane] = std * four[lane]!
+    }
+    return this.#found
+  }
 }
