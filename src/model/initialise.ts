@@ -70,7 +70,7 @@ function fill(
   }
 }
 
-/** Draws four numbers at a time into memory of its own: arrays made for each would be garbage of a hundred times a model's size. */
+/** Draws four numbers at a time into memory of its own: arrays made for each left some seventy times a model's size as garbage. */
 class Drawing {
   readonly #key: Words2
   readonly #parameter: number

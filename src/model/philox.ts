@@ -6,6 +6,7 @@
 export type Words2 = readonly [number, number]
 export type Words4 = readonly [number, number, number, number]
 
+/** Of `philox`, which is called by one caller at a time. */
 const FOUR = new Uint32Array(4)
 
 /** Four words of 32 random bits; key and counter are words of 32 bits, the lowest first. */

@@ -53,7 +53,7 @@ const alike = (shapes: readonly (readonly number[])[], attributes: Attributes): 
     outputs: { y: activation(...shape) }
   }))
 
-/** The extents of x, and the outputs; those of many rows are around the panels and tiles of kernels of our own. */
+/** The extents of x, and the outputs: few rows and many, and more axes than two. */
 const linearCases: Use[] = [
   [1, 1, 1],
   [1, 784, 10],
