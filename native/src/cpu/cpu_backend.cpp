@@ -24,6 +24,17 @@ void check_precision(Type precision) {
   throw Error("UNSUPPORTED_PRECISION", "precision: received f64; the cpu backend computes in f32 and bf16, use the reference backend");
 }
 
+// As many elements as a value of a program has at most, so that no product of two sizes overflows.
+void check_size(const LoweringRequest& request) {
+  for (const auto* tensors : {&request.inputs, &request.outputs}) {
+    for (const TensorSpec& tensor : *tensors) {
+      double elements = 1;
+      for (int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+      if (elements > 0x1p48) throw Error("INVALID_PROGRAM", request.kind + ": a tensor has more elements than any memory; make it smaller");
+    }
+  }
+}
+
 // oneDNN's exceptions must not leave this library: no other code knows their type.
 template <class Work> auto guarded(const std::string& what, Work&& work) {
   try {
@@ -38,6 +49,7 @@ class CpuBackend final : public ImmediateBackend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.precision);
+    check_size(request);
     return guarded(request.kind, [&] {
       LoweringAnswer answer;
       if (kernels_.lower(request, answer)) return answer;

@@ -5,9 +5,6 @@
 namespace arbalest::kernels {
 namespace {
 
-// As many as a value of a program has at most, so that no product of two sizes overflows.
-constexpr double kMostElements = 0x1p48;
-
 // The layout without a hint: the choice of oneDNN's convolutions of this instruction set for many channels.
 std::string preferred_layout(Type type) {
   if (type == Type::bf16) return "nhwc";
@@ -89,13 +86,9 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
       const bool present = i < offered.size() && !offered[i].shape.empty();
       if (!present && !ports[i].optional) shapes.refuse(std::string(side) + " " + ports[i].name, "none", "give it");
       if (!present) continue;
-      double elements = 1;
       for (int64_t extent : offered[i].shape) {
         if (extent < 1) shapes.refuse(std::string("shape of ") + ports[i].name, shown(offered[i].shape), "make every extent at least 1");
-        elements *= static_cast<double>(extent);
       }
-      if (elements > kMostElements)
-        shapes.refuse(std::string("shape of ") + ports[i].name, shown(offered[i].shape), "give it at most 2^48 elements");
       answers[i] = answered(op, ports[i], offered[i], type, layout);
     }
     return answers;
