@@ -1,8 +1,8 @@
 import { ArbalestError } from '../errors.js'
 import { NONE, type Value, type ValueId } from '../model/graph.js'
 import type { GraphWriter } from '../model/graph-writer.js'
-import { parameterType, typeOf } from './element-types.js'
-import { PLAIN, type ElementType, type Layout, type OfferedTensor, type ParameterLayout, type Precision } from './program.js'
+import { BYTES, parameterType, typeOf } from './element-types.js'
+import { PLAIN, type AnsweredTensor, type ElementType, type Layout, type OfferedTensor, type ParameterLayout, type Precision } from './program.js'
 import type { Step } from './step.js'
 
 /** How a value lies in memory. */
@@ -15,6 +15,8 @@ interface FormsOptions {
   readonly precision: Precision
   /** As LoweringBackend says it. */
   readonly layoutsOfAnyType?: boolean | undefined
+  /** As in an earlier attempt `wantedByGradients` was at its end. */
+  readonly wantedByGradients?: ReadonlyMap<string, Layout> | undefined
 }
 
 /** How the values of a step lie, as far as that is decided. */
@@ -24,12 +26,17 @@ export class Forms {
   readonly #layoutsOfAnyType: boolean
   readonly #decided = new Map<ValueId, Form>()
   readonly #parameters: ReadonlyMap<string, ValueId>
+  readonly #followed: ReadonlyMap<string, Layout>
+  /** Parameters of which readers want copies in another type, canonical until now. */
+  readonly #copied = new Set<ValueId>()
+  readonly #wanted = new Map<string, Layout>()
 
   /** `fixed`: how the parameters lie already. Throws INVALID_PROGRAM where they are those of another model. */
-  constructor({ name, values }: Step, writer: GraphWriter, { precision, layoutsOfAnyType = false }: FormsOptions, fixed?: ParameterLayout) {
+  constructor({ name, values }: Step, writer: GraphWriter, { precision, layoutsOfAnyType = false, wantedByGradients = new Map() }: FormsOptions, fixed?: ParameterLayout) {
     this.#values = writer
     this.#precision = precision
     this.#layoutsOfAnyType = layoutsOfAnyType
+    this.#followed = wantedByGradients
     const parameters = values.filter(({ role }) => role === 'parameter')
     this.#parameters = new Map(parameters.map((parameter) => [parameter.name, parameter.id]))
     for (const { id, role } of values) if (role === 'statistic') this.set(id, { type: parameterType(precision), layout: PLAIN })
@@ -44,7 +51,7 @@ export class Forms {
   get(id: ValueId): Form | undefined {
     const { role, name } = this.#values.get(id)
     if (role !== 'parameterGradient') return this.#decided.get(id)
-    const parameter = this.#parameters.get(name.slice(0, -'.gradient'.length))
+    const parameter = this.#parameters.get(parameterOf(name))
     return parameter === undefined ? undefined : this.final(this.#values.get(parameter))
   }
 
@@ -61,19 +68,39 @@ export class Forms {
     return { shape: value.shape, type: form?.type ?? typeOf(value, this.#precision), layout: form?.layout ?? null }
   }
 
-  /**
-   * How it lies; the first reader's wish decides. Parameters stay masters in their own type, canonical where a reader wants another and its layout is
-   * for that type alone.
-   */
+  /** How it lies; the first reader's wish decides. Parameters stay masters in their own type. */
   decide(id: ValueId, wanted: Form): Form {
     const decided = this.get(id)
     if (decided) return decided
-    const value = this.#values.get(id)
-    const own = parameterType(this.#precision)
-    const form =
-      value.role === 'parameter' && wanted.type !== own ? { type: own, layout: this.#layoutsOfAnyType ? wanted.layout : PLAIN } : wanted
+    const form = this.#isCopied(id, wanted) ? { type: parameterType(this.#precision), layout: this.#masterLayout(id, wanted) } : wanted
     this.set(id, form)
     return form
+  }
+
+  #isCopied(id: ValueId, wanted: Form): boolean {
+    return this.#values.get(id).role === 'parameter' && wanted.type !== parameterType(this.#precision)
+  }
+
+  /** Of a parameter whose reader wants a copy: the copy is written anew in every step, whatever the layout is. */
+  #masterLayout(id: ValueId, wanted: Form): Layout {
+    if (this.#layoutsOfAnyType) return wanted.layout
+    const followed = this.#followed.get(this.#values.get(id).name)
+    if (followed === undefined) this.#copied.add(id)
+    return followed ?? PLAIN
+  }
+
+  /** The operator writes this value so. A layout that pads is not wanted of a parameter: it would be longer. */
+  noteWritten(id: ValueId, { layout, type, bytes }: AnsweredTensor): void {
+    const { role, name, shape } = this.#values.get(id)
+    if (role !== 'parameterGradient') return
+    const parameter = this.#parameters.get(parameterOf(name))
+    if (parameter === undefined || !this.#copied.has(parameter) || type !== parameterType(this.#precision)) return
+    if (bytes === shape.reduce((product, extent) => product * extent, BYTES[type])) this.#wanted.set(parameterOf(name), layout)
+  }
+
+  /** The layouts in which gradients are written of parameters that are copied, by the parameters' names. */
+  get wantedByGradients(): ReadonlyMap<string, Layout> {
+    return this.#wanted
   }
 
   #fix(step: string, ours: readonly Value[], { parameters }: ParameterLayout): void {
@@ -85,6 +112,11 @@ export class Forms {
       )
     for (const [i, { id }] of ours.entries()) this.set(id, parameters[i]!)
   }
+}
+
+/** The name of the parameter of which this is the gradient. */
+function parameterOf(gradient: string): string {
+  return gradient.slice(0, -'.gradient'.length)
 }
 
 export function same(a: Form, b: Form): boolean {

@@ -5,6 +5,7 @@ import { Forms, same, type Form } from './forms.js'
 import {
   PLAIN,
   type AnsweredTensor,
+  type Layout,
   type LoweringAnswer,
   type LoweringBackend,
   type OfferedTensor,
@@ -39,10 +40,17 @@ export interface LoweredStep {
  * A value lies as its writer gives it. Where a reader wants it otherwise a `reorder` comes just before that reader, once for all later
  * readers that want the same; where the backend reorders together, those of parameters come first, as one, and those of their gradients last.
  * Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed them; samples that `load` writes, in whatever
- * layout it is asked for; and samples that the caller writes. A parameter's gradient gets the layout of its parameter.
+ * layout it is asked for; and samples that the caller writes. A parameter's gradient gets the layout of its parameter. A parameter whose readers
+ * want copies of another type lies as its gradient is written.
  */
 export function* lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): Pieces<LoweredStep> {
-  const lowering = new Lowering(step, backend, precision, parameters)
+  const lowering = yield* lowered(new Lowering(step, backend, precision, { parameters }), step)
+  const wanted = lowering.wantedByGradients
+  if (wanted.size === 0) return lowering.finish()
+  return (yield* lowered(new Lowering(step, backend, precision, { wantedByGradients: wanted }), step)).finish()
+}
+
+function* lowered(lowering: Lowering, step: Step): Pieces<Lowering> {
   yield
   // `load` comes last: what it writes lies as its readers want.
   for (const segment of ['forward', 'backward', 'exchange', 'update', 'load'] as const)
@@ -51,7 +59,13 @@ export function* lower(step: Step, backend: LoweringBackend, precision: Precisio
       yield
     }
   yield
-  return lowering.finish()
+  return lowering
+}
+
+interface LoweringOptions {
+  readonly parameters?: ParameterLayout | undefined
+  /** Layouts of parameters whose readers want copies of another type, by their names. */
+  readonly wantedByGradients?: ReadonlyMap<string, Layout>
 }
 
 class Lowering {
@@ -64,12 +78,12 @@ class Lowering {
   readonly #reordered = new Map<string, ValueId>()
   readonly #segments: Record<SegmentName, LoweredStepOperator[]> = { load: [], forward: [], backward: [], exchange: [], update: [] }
 
-  constructor(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout) {
+  constructor(step: Step, backend: LoweringBackend, precision: Precision, { parameters, wantedByGradients }: LoweringOptions) {
     this.#step = step
     this.#backend = backend
     this.#precision = precision
     this.#writer = new GraphWriter({ name: step.name, batch: step.batch, values: step.values, operators: [], named: step.named })
-    this.#forms = new Forms(step, this.#writer, { precision, layoutsOfAnyType: backend.layoutsOfAnyType }, parameters)
+    this.#forms = new Forms(step, this.#writer, { precision, layoutsOfAnyType: backend.layoutsOfAnyType, wantedByGradients }, parameters)
   }
 
   lower(operator: Operator, segment: SegmentName): void {
@@ -98,11 +112,17 @@ class Lowering {
         return id
       }
       const written = this.#newValue(id, given)
+      this.#forms.noteWritten(id, answer.outputs[i]!)
       after.push(() => this.#reorder(written, id, segment))
       return written
     })
     this.#push(segment, { ...operator, inputs, outputs }, answer)
     for (const reorder of after) reorder()
+  }
+
+  /** Empty once they are followed. */
+  get wantedByGradients(): ReadonlyMap<string, Layout> {
+    return this.#forms.wantedByGradients
   }
 
   finish(): LoweredStep {

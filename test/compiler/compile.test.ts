@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { checkProgram } from './support/check-program.js'
 import { compile } from '../../src/compiler/compile.js'
-import type { OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
+import type { LoweringAnswer, LoweringRequest, OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import type { Mode } from '../../src/model/graph-builder.js'
 import { conv2d, defineModel, globalAvgPool, relu, residual } from '../../src/model/layers.js'
@@ -154,6 +154,33 @@ describe('compile', () => {
         expect(type, name).to.equal('f32')
     expect(new Set(program.parameters.parameters.map(({ layout }) => layout))).to.deep.equal(new Set(['plain']))
     expect(program.values.filter(({ name }) => name === 'conv1.weight.bf16.weights-forward')).to.have.length(1)
+  })
+
+  it('has masters of which there are bf16 copies lie as their gradients are written, unless that pads them', () => {
+    class WideGradients extends FakeLowering {
+      override lower(request: LoweringRequest): LoweringAnswer {
+        const answer = super.lower(request)
+        if (request.kind !== 'conv2dBackwardWeights') return answer
+        const { shape } = request.outputs[0]!
+        const gw = { type: 'f32', layout: 'weights-gradient', bytes: this.bytes(shape, 'f32', 'weights-gradient') } as const
+        return { ...answer, outputs: [gw, ...answer.outputs.slice(1)] }
+      }
+    }
+    const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
+    const program = compile(model, new WideGradients(), { batch: 4, mode: 'train', precision: 'bf16' })
+    checkProgram(program)
+    const { parameters } = program.parameters
+    for (const { name, shape, layout } of parameters)
+      expect(layout, name).to.equal(shape.length === 4 && shape[1] !== 3 ? 'weights-gradient' : 'plain')
+    const reordered = program.segments.backward.flatMap(({ kind, outputs }) => (kind === 'reorder' ? outputs : []))
+    expect(reordered.filter((id) => program.values[id]!.role === 'parameterGradient')).to.have.length(1)
+    const evaluation = compile(model, new WideGradients(), {
+      batch: 4,
+      mode: 'evaluate',
+      precision: 'bf16',
+      parameters: program.parameters
+    })
+    expect(evaluation.parameters).to.deep.equal(program.parameters)
   })
 
   it('has masters lie as their bf16 copies do where layouts are the same for every type', () => {

@@ -91,6 +91,11 @@ class CpuBackend final : public ImmediateBackend {
     kernels_.optimise(pass);
   }
 
+  void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) override {
+    check_precision(sum.type);
+    kernels_.optimise_and_average(steps, sum);
+  }
+
   void average(const AveragePass& pass) override {
     check_precision(pass.type);
     kernels_.average(pass);

@@ -3,6 +3,7 @@ import type {
   EngineBackend,
   ElementType,
   LoweringAnswer,
+  OfferedTensor,
   PlacedValue,
   Precision,
   Program
@@ -22,6 +23,8 @@ const NEGATIVE_ZERO_BF16 = 0x8000
 export interface BindOptions {
   /** The layout in which four-dimensional activations are offered; null leaves it to the backend. */
   readonly layout?: string | null
+  /** The layouts in which single tensors are offered, by port. */
+  readonly layouts?: Readonly<Record<string, string>>
   /** An output and the input whose memory it overwrites. */
   readonly inPlace?: readonly [string, string]
   readonly seed?: number
@@ -46,17 +49,18 @@ export class BoundOperator {
 
   constructor(backend: EngineBackend, precision: Precision, use: OperatorCase, options: BindOptions = {}) {
     this.#case = use
-    const offered = (port: Port | null): { shape: readonly number[]; type: ElementType; layout: string | null } | null =>
-      port && { shape: port.shape, type: typeOf(port, precision), layout: layoutOf(port, options.layout ?? null) }
+    const offered = (ports: OperatorCase['inputs'], layout: (port: Port) => string | null): (OfferedTensor | null)[] =>
+      Object.entries(ports).map(
+        ([name, port]) => port && { shape: port.shape, type: typeOf(port, precision), layout: options.layouts?.[name] ?? layout(port) }
+      )
+    const own = (port: Port): string | null => layoutOf(port, options.layout ?? null)
     const { threads = 1 } = options
     this.answer = engine.lower(backend, {
       kind: use.kind,
       attributes: use.attributes,
-      inputs: Object.values(use.inputs).map(offered),
+      inputs: offered(use.inputs, own),
       // An operator without inputs has nothing but its outputs to take the layout from.
-      outputs: Object.values(use.outputs).map(
-        (port) => port && { ...offered(port)!, ...(present(use.inputs).length > 0 && { layout: null }) }
-      ),
+      outputs: offered(use.outputs, present(use.inputs).length > 0 ? () => null : own),
       precision,
       threads
     })

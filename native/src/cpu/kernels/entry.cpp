@@ -55,8 +55,8 @@ std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
   return op->make(spec);
 }
 
-constexpr KernelLibrary kLibrary{kInstructionSet, kLanes == 16 ? 16 : 8, lower_ours, make_ours, optimise, average, blend,
-                                 squares,         measure_peak};
+constexpr KernelLibrary kLibrary{
+    kInstructionSet, kLanes == 16 ? 16 : 8, lower_ours, make_ours, optimise, optimise_and_average, average, blend, squares, measure_peak};
 
 }  // namespace
 }  // namespace arbalest::kernels

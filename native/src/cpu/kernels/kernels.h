@@ -18,6 +18,7 @@ struct KernelLibrary {
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
   // f32 only.
   void (*optimise)(const OptimiserPass& pass);
+  void (*optimise_and_average)(std::span<const OptimiserPass> steps, const AveragePass& sum);
   void (*average)(const AveragePass& pass);
   void (*blend)(const BlendPass& pass);
   double (*squares)(Type type, const void* vector, size_t begin, size_t end);

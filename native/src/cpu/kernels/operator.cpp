@@ -53,6 +53,7 @@ TensorSpec answered(const Operator& op, const Port& port, const TensorSpec& offe
     case Role::target:
       if (offered.type == Type::i32) spec.type = Type::i32;
       break;
+    case Role::offered: return offered;
     case Role::count: spec.type = offered.type == Type::i32 ? Type::i32 : Type::f32; break;
   }
   if (takes_layout(port, offered.shape)) spec.layout = op.layout ? name_of(op.layout, offered.shape) : layout;

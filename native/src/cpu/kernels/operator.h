@@ -25,6 +25,7 @@ enum class Role {
   label,       // i32, plain
   target,      // as label where i32 is offered, else as canonical
   count,       // i32 where offered, else f32; plain
+  offered,     // the type and the layout that are offered
 };
 
 struct Port {

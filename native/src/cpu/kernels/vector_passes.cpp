@@ -1,5 +1,6 @@
 #include "cpu/kernels/vector_passes.h"
 
+#include <algorithm>
 #include <array>
 
 #include "cpu/kernels/elementwise.h"
@@ -12,15 +13,16 @@ using ContributionKind = OptimiserPass::ContributionKind;
 // Elements that a pass fetches ahead of the arithmetic. With as many arrays as it has, the processor's own prefetching does not keep up.
 constexpr int64_t kAhead = 512;
 
-// The arrays of a pass: each is read and written once.
+// What a pass computes, and where its contribution goes: `sums` holds a correction's sum over several learners.
 enum class Rule { plain, momentum, nesterov, adam };
 struct Pass {
   Rule rule;
   ContributionKind contribution_kind;
-  bool limited;
+  bool limited, summed = false;
 };
 
-template <Pass with> void optimise_floats(const OptimiserPass& pass) {
+// Each array is read and written once. `sums` begins at the pass's first element, and is null unless the pass is summed.
+template <Pass with> void optimise_floats(const OptimiserPass& pass, float* sums) {
   const auto* const weights = static_cast<const float*>(pass.weights);
   const auto* const gradients = static_cast<const float*>(pass.gradients);
   const auto* const central = static_cast<const float*>(pass.central);
@@ -42,7 +44,7 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
     if constexpr (with.rule != Rule::plain) __builtin_prefetch(first + at + kAhead, 1);
     if constexpr (with.rule == Rule::adam) __builtin_prefetch(second + at + kAhead, 1);
     if constexpr (with.contribution_kind == ContributionKind::correction) __builtin_prefetch(central + at + kAhead);
-    if constexpr (with.contribution_kind != ContributionKind::none) __builtin_prefetch(contributions + at + kAhead, 1);
+    if constexpr (with.contribution_kind != ContributionKind::none && !with.summed) __builtin_prefetch(contributions + at + kAhead, 1);
     const Floats w = load<Partial>(weights + at, width);
     Floats g = scale * load<Partial>(gradients + at, width);
     if constexpr (with.limited) g = clamped(g, limit);
@@ -62,8 +64,14 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
     }
     Floats result = w - step;
     if constexpr (with.contribution_kind == ContributionKind::correction) {
-      const Floats correction = alpha * (position - load<Partial>(central + at, width));
-      store<Partial>(contributions + at, correction, width);
+      // Rounded by itself: it has the same bits whether it is added up at once or written first.
+      const Floats correction = in_register(alpha * (position - load<Partial>(central + at, width)));
+      if constexpr (with.summed) {
+        float* const sum = sums + (at - begin);
+        store<Partial>(sum, load<Partial>(sum, width) + correction, width);
+      } else {
+        store<Partial>(contributions + at, correction, width);
+      }
       result -= correction;
     } else if constexpr (with.contribution_kind == ContributionKind::copy) {
       store<Partial>(contributions + at, result, width);
@@ -72,23 +80,43 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
     }
     store<Partial>(next + at, result, width);
   };
-  for_each_slice(end - begin, [&](int64_t from, int64_t to) { for_each_register(begin + from, begin + to, body); });
-}
-
-template <Rule rule, ContributionKind contribution_kind> void optimise_limited(const OptimiserPass& pass) {
-  if (pass.limit < std::numeric_limits<float>::max())
-    optimise_floats<{rule, contribution_kind, true}>(pass);
+  if constexpr (with.summed)
+    for_each_register(begin, end, body);
   else
-    optimise_floats<{rule, contribution_kind, false}>(pass);
+    for_each_slice(end - begin, [&](int64_t from, int64_t to) { for_each_register(begin + from, begin + to, body); });
 }
 
-template <Rule rule> void optimise_contributing(const OptimiserPass& pass) {
+template <Rule rule, ContributionKind contribution_kind, bool summed = false>
+void optimise_limited(const OptimiserPass& pass, float* sums = nullptr) {
+  if (pass.limit < std::numeric_limits<float>::max())
+    optimise_floats<{rule, contribution_kind, true, summed}>(pass, sums);
+  else
+    optimise_floats<{rule, contribution_kind, false, summed}>(pass, sums);
+}
+
+template <Rule rule> void optimise_contributing(const OptimiserPass& pass, float* sums) {
+  if (sums) return optimise_limited<rule, ContributionKind::correction, true>(pass, sums);
   switch (pass.contribution_kind) {
     case ContributionKind::none: return optimise_limited<rule, ContributionKind::none>(pass);
     case ContributionKind::correction: return optimise_limited<rule, ContributionKind::correction>(pass);
     case ContributionKind::copy: return optimise_limited<rule, ContributionKind::copy>(pass);
     case ContributionKind::accumulation: return optimise_limited<rule, ContributionKind::accumulation>(pass);
   }
+}
+
+// With `sums`, adds its corrections to them and writes none.
+void optimise_by_rule(const OptimiserPass& pass, float* sums = nullptr) {
+  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_contributing<Rule::adam>(pass, sums);
+  if (!pass.first) return optimise_contributing<Rule::plain>(pass, sums);
+  return pass.nesterov ? optimise_contributing<Rule::nesterov>(pass, sums) : optimise_contributing<Rule::momentum>(pass, sums);
+}
+
+// The average's new value, from the sum of its summands.
+template <bool Based, bool Moving> Floats averaged(Floats sum, float scale, float mu, Floats base, Floats before) {
+  Floats result = scale * sum;
+  if constexpr (Based) result += base;
+  if constexpr (Moving) result += mu * (base - before);
+  return result;
 }
 
 template <size_t Summands, bool Based, bool Moving> void average_floats(const AveragePass& pass) {
@@ -99,17 +127,39 @@ template <size_t Summands, bool Based, bool Moving> void average_floats(const Av
   const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
   for_each_slice(end - begin, [&](int64_t from, int64_t until) {
     for_each_register(begin + from, begin + until, [&]<bool Partial>(int64_t at, int width) {
-      Floats sum{};
+      Floats sum{}, z{}, before{};
       for (size_t j = 0; j < count; ++j) sum += load<Partial>(static_cast<const float*>(pass.summands[j]) + at, width);
-      Floats result = scale * sum;
-      if constexpr (Based) {
-        const Floats z = load<Partial>(base + at, width);
-        result += z;
-        if constexpr (Moving) result += mu * (z - load<Partial>(to + at, width));
-      }
-      store<Partial>(to + at, result, width);
+      if constexpr (Based) z = load<Partial>(base + at, width);
+      if constexpr (Moving) before = load<Partial>(to + at, width);
+      store<Partial>(to + at, averaged<Based, Moving>(sum, scale, mu, z, before), width);
     });
   });
+}
+
+// The average of what has been summed: `sums` begins at the pass's first element.
+template <bool Moving> void average_sums(const AveragePass& pass, const float* sums) {
+  const auto* const base = static_cast<const float*>(pass.base);
+  auto* const to = static_cast<float*>(pass.to);
+  const auto scale = static_cast<float>(pass.scale), mu = static_cast<float>(pass.mu);
+  const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
+  for_each_register(begin, end, [&]<bool Partial>(int64_t at, int width) {
+    __builtin_prefetch(to + at + kAhead, 1);
+    Floats before{};
+    if constexpr (Moving) before = load<Partial>(to + at, width);
+    const Floats z = load<Partial>(base + at, width), sum = load<Partial>(sums + (at - begin), width);
+    store<Partial>(to + at, averaged<true, Moving>(sum, scale, mu, z, before), width);
+  });
+}
+
+// Whether the sum is that of the corrections that the steps make.
+bool sums_corrections(std::span<const OptimiserPass> steps, const AveragePass& sum) {
+  if (!sum.base || steps.size() != sum.summands.size()) return false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const OptimiserPass& step = steps[i];
+    if (step.contribution_kind != ContributionKind::correction || step.contribution != sum.summands[i]) return false;
+    if (step.begin != sum.begin || step.end != sum.end) return false;
+  }
+  return true;
 }
 
 template <size_t Summands> void average_summands(const AveragePass& pass) {
@@ -125,9 +175,30 @@ void require_floats(Type type) {
 
 void optimise(const OptimiserPass& pass) {
   require_floats(pass.type);
-  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_contributing<Rule::adam>(pass);
-  if (!pass.first) return optimise_contributing<Rule::plain>(pass);
-  return pass.nesterov ? optimise_contributing<Rule::nesterov>(pass) : optimise_contributing<Rule::momentum>(pass);
+  optimise_by_rule(pass);
+}
+
+void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) {
+  require_floats(sum.type);
+  if (!sums_corrections(steps, sum)) {
+    for (const OptimiserPass& step : steps) optimise(step);
+    return average(sum);
+  }
+  // Of one learner after another, so that few arrays are read at a time, and as many as a first-level cache holds of all arrays.
+  constexpr size_t kTogether = 1024;
+  const size_t elements = sum.end - sum.begin, blocks = (elements + kTogether - 1) / kTogether;
+  for_each(static_cast<int64_t>(blocks), static_cast<int64_t>(elements), [&](int64_t block) {
+    alignas(64) float sums[kTogether] = {};
+    AveragePass part = sum;
+    part.begin = sum.begin + static_cast<size_t>(block) * kTogether;
+    part.end = std::min(sum.end, part.begin + kTogether);
+    for (OptimiserPass step : steps) {
+      step.begin = part.begin;
+      step.end = part.end;
+      optimise_by_rule(step, sums);
+    }
+    part.mu == 0 ? average_sums<false>(part, sums) : average_sums<true>(part, sums);
+  });
 }
 
 void average(const AveragePass& pass) {

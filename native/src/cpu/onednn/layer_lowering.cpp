@@ -44,14 +44,14 @@ std::string open_activation_layout(const Layer& layer, Role role, int channel_bl
 }
 
 // The layouts to try, best first. The offered layouts come before others because they need no reorder.
-std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_block) {
+// `copies_weights`: they lie in another type, and oneDNN may choose the layout of the copy.
+std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_block, bool copies_weights) {
   const auto offered = [&](Role role) { return layer.tensors[role].layout; };
   std::string x = offered(kX), y = offered(kY);
   if (x == kAny) x = is_activation_layout(y) ? y : open_activation_layout(layer, kX, channel_block);
   if (y == kAny) y = is_activation_layout(x) ? x : open_activation_layout(layer, kY, channel_block);
-  const std::string b(kPlain), any(kAny);
-  return {{x, offered(kW), b, y}, {x, any, b, y},           {x, any, b, any}, {any, any, b, y},
-          {any, any, b, any},     {"nhwc", any, b, "nhwc"}, {b, any, b, b}};
+  const std::string b(kPlain), any(kAny), w = copies_weights && offered(kW) != kPlain ? any : offered(kW);
+  return {{x, w, b, y}, {x, any, b, y}, {x, any, b, any}, {any, any, b, y}, {any, any, b, any}, {"nhwc", any, b, "nhwc"}, {b, any, b, b}};
 }
 
 // In f32 plain weights are nearly as fast as packed ones in all three passes, and no step has to pack them. In bf16 the weights are copies
@@ -124,7 +124,9 @@ Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade
 LoweringAnswer lower_layer(const LoweringRequest& request, int channel_block, const dnnl::engine& engine) {
   const Threads one_thread(1);
   const Layer layer = layer_of(request.kind, request.attributes, request.inputs, request.outputs, request.precision);
-  const auto candidates = layer.convolution ? convolution_candidates(layer, channel_block) : linear_candidates(layer);
+  const Position w = position_of(layer.pass, kW);
+  const bool copies_weights = !w.output && request.inputs[w.index].type != layer.tensors[kW].type;
+  const auto candidates = layer.convolution ? convolution_candidates(layer, channel_block, copies_weights) : linear_candidates(layer);
   const Choice choice = best_of(layer, candidates, layer.convolution ? kJit : kGemm, request.kind, engine);
 
   LoweringAnswer answer;
