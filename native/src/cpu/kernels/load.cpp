@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cpu/kernels/activation.h"
+#include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/operator.h"
-#include "cpu/kernels/parallel.h"
 #include "data/load_plan.h"
 #include "data/token_windows.h"
 
@@ -34,7 +34,8 @@ template <class T> class Load final : public Kernel {
       : shape_(spec.outputs[0].shape()),
         x_(output<T>(spec, 0)),
         bytes_(normalisations_of(spec.attributes, shape_[1], 1.0 / 255)),
-        floats_(normalisations_of(spec.attributes, shape_[1], 1)) {
+        floats_(normalisations_of(spec.attributes, shape_[1], 1)),
+        plans_(static_cast<size_t>(shape_[0])) {
     if (spec.outputs.size() > 1) target_ = spec.outputs[1];
     if (spec.outputs[0].spec.type == Type::i32) tokens_ = spec.outputs[0].as<int32_t>();
     // Other samples than images are images of one pixel: (N, F, 1, 1).
@@ -54,9 +55,14 @@ template <class T> class Load final : public Kernel {
     const Dataset& data = checked(step);
     LoadOptions options = options_;
     options.count = static_cast<uint64_t>(data.count);
+    // Samples lie anywhere in the dataset: all of them are on their way before the first is read.
+    for (size_t sample = 0; sample < plans_.size(); ++sample) {
+      plans_[sample] = load_plan(options, step.seed, step.position + sample);
+      if (!step.samples.empty()) plans_[sample].index = static_cast<uint64_t>(step.samples[sample]);
+      if (!tokens_) fetch(data, plans_[sample].index);
+    }
     for_each(view_.images, view_.elements(), [&](int64_t sample) {
-      LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(sample));
-      if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(sample)]);
+      const LoadPlan& plan = plans_[static_cast<size_t>(sample)];
       if (tokens_)
         load_tokens(
             data, sample,
@@ -96,6 +102,14 @@ template <class T> class Load final : public Kernel {
     return data;
   }
 
+  // The first page of a sample: what follows in a large one, the processor fetches by itself.
+  static void fetch(const Dataset& data, uint64_t index) {
+    constexpr size_t kLine = 64, kPage = 4096;
+    const size_t bytes = static_cast<size_t>(elements_of(data.sample)) * size_of(data.sample_type);
+    const auto* const sample = reinterpret_cast<const char*>(data.samples.data()) + index * bytes;
+    for (size_t at = 0; at < std::min(bytes, kPage); at += kLine) __builtin_prefetch(sample + at);
+  }
+
   // A sample and, for windows of tokens, its target.
   void load_tokens(const Dataset& data, int64_t sample, int64_t first) const {
     const int64_t length = elements_of(data.sample);
@@ -126,17 +140,19 @@ template <class T> class Load final : public Kernel {
   }
 
   template <class Pixel> void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
-    if (uniform_) {
-      for (int64_t f = 0; f < view_.channels; ++f) to[f] = normalised(from[f], by.front());
-    } else {
-      const int64_t inner = view_.channels / static_cast<int64_t>(by.size());
-      for (int64_t f = 0; f < view_.channels; ++f) to[f] = normalised(from[f], by[f / inner]);
+    if (uniform_) return normalise(from, view_.channels, by.front(), to);
+    const int64_t inner = view_.channels / static_cast<int64_t>(by.size());
+    for (const Normalisation& each : by) {
+      normalise(from, inner, each, to);
+      from += inner;
+      to += inner;
     }
   }
 
   // One channel; `Step` is the distance of two pixels of the result if it is known.
   template <int Step, class Pixel> void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
     const int64_t step = Step ? Step : view_.lanes, height = view_.height, width = view_.width;
+    if (Step == 1 && plan.row == 0 && plan.column == 0 && !plan.flip) return normalise(from, view_.pixels(), by, to);
     const T outside = from_float<T>(by.shift);
     // Result pixel w is source pixel w + column, or mirrored first; inside of the image for w in [first, last).
     const int64_t shift = plan.flip ? width - 1 + plan.column : plan.column;
@@ -152,11 +168,20 @@ template <class T> class Load final : public Kernel {
       const Pixel* in = from + row * width + shift;
       if (plan.flip) {
         for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[-w], by);
+      } else if (Step == 1) {
+        normalise(in + first, last - first, by, to + first);
       } else {
         for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[w], by);
       }
       for (int64_t w = last; w < width; ++w) to[w * step] = outside;
     }
+  }
+
+  template <class Pixel> static void normalise(const Pixel* from, int64_t pixels, Normalisation by, T* to) {
+    for_each_register(0, pixels, [&]<bool Partial>(int64_t at, int width) {
+      const Floats values = __builtin_convertvector(load<Partial>(from + at, width), Floats);
+      store<Partial>(to + at, values * by.scale + by.shift, width);
+    });
   }
 
   template <class Pixel> static T normalised(Pixel pixel, Normalisation by) {
@@ -186,6 +211,7 @@ template <class T> class Load final : public Kernel {
   const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
   bool uniform_ = false;                             // one rule for all features
   LoadOptions options_;
+  std::vector<LoadPlan> plans_;  // of the batch
 };
 
 void check(const Shapes& shapes) {

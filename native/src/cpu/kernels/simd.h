@@ -234,9 +234,13 @@ inline void store(bf16* to, Floats value, int count) {
 }
 
 inline Ints load(const uint8_t* from, int count) {
+#if defined(__AVX512F__)
+  return lengthened(reinterpret_cast<Bytes>(_mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << count) - 1u), from)));
+#else
   Bytes bytes{};
   std::memcpy(&bytes, from, static_cast<size_t>(count));
   return lengthened(bytes);
+#endif
 }
 
 inline void store(uint8_t* to, Ints value, int count) {
