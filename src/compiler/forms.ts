@@ -2,7 +2,15 @@ import { ArbalestError } from '../errors.js'
 import { NONE, type Value, type ValueId } from '../model/graph.js'
 import type { GraphWriter } from '../model/graph-writer.js'
 import { BYTES, parameterType, typeOf } from './element-types.js'
-import { PLAIN, type AnsweredTensor, type ElementType, type Layout, type OfferedTensor, type ParameterLayout, type Precision } from './program.js'
+import {
+  PLAIN,
+  type AnsweredTensor,
+  type ElementType,
+  type Layout,
+  type OfferedTensor,
+  type ParameterLayout,
+  type Precision
+} from './program.js'
 import type { Step } from './step.js'
 
 /** How a value lies in memory. */
@@ -32,7 +40,12 @@ export class Forms {
   readonly #wanted = new Map<string, Layout>()
 
   /** `fixed`: how the parameters lie already. Throws INVALID_PROGRAM where they are those of another model. */
-  constructor({ name, values }: Step, writer: GraphWriter, { precision, layoutsOfAnyType = false, wantedByGradients = new Map() }: FormsOptions, fixed?: ParameterLayout) {
+  constructor(
+    { name, values }: Step,
+    writer: GraphWriter,
+    { precision, layoutsOfAnyType = false, wantedByGradients = new Map() }: FormsOptions,
+    fixed?: ParameterLayout
+  ) {
     this.#values = writer
     this.#precision = precision
     this.#layoutsOfAnyType = layoutsOfAnyType
