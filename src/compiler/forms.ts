@@ -23,7 +23,7 @@ interface FormsOptions {
   readonly precision: Precision
   /** As LoweringBackend says it. */
   readonly layoutsOfAnyType?: boolean | undefined
-  /** As in an earlier attempt `wantedByGradients` was at its end. */
+  /** What `wantedByGradients` was after an attempt without it. */
   readonly wantedByGradients?: ReadonlyMap<string, Layout> | undefined
 }
 
@@ -35,7 +35,7 @@ export class Forms {
   readonly #decided = new Map<ValueId, Form>()
   readonly #parameters: ReadonlyMap<string, ValueId>
   readonly #followed: ReadonlyMap<string, Layout>
-  /** Parameters of which readers want copies in another type, canonical until now. */
+  /** Parameters of which readers want copies in another type, and which lie canonical for want of a better layout. */
   readonly #copied = new Set<ValueId>()
   readonly #wanted = new Map<string, Layout>()
 

@@ -30,11 +30,11 @@ std::optional<PairOrder> pair_order_of(std::string_view layout) {
   layout.remove_prefix(4);
   // The next inner extent if it is one of this axis, else 0.
   const auto take = [&](char axis) {
-    int64_t extent = 0;
+    uint32_t extent = 0;
     const char* const end = std::from_chars(layout.data(), layout.data() + layout.size(), extent).ptr;
     if (end == layout.data() + layout.size() || *end != axis) return int64_t{0};
     layout.remove_prefix(static_cast<size_t>(end - layout.data()) + 1);
-    return extent;
+    return int64_t{extent};
   };
   const int64_t pairs = take('b'), outer = take('a');
   if (outer == 0) return std::nullopt;
@@ -147,8 +147,11 @@ bool takes_reorder(const LoweringRequest& request, const std::string&) {
   if (from.shape[0] % kSide != 0 || from.shape[1] % kSide != 0) return false;
   const auto order = pair_order_of(to.layout);
   if (!order || order->filters % kSide != 0) return false;
-  // Padding of filters is written for their pairs alone, and of channels nowhere.
-  if (order->of_channels) return from.shape[0] % order->filters == 0 && from.shape[1] % std::max(order->channels, kSide) == 0;
+  if (order->of_channels) {
+    const bool blocks_align = order->taps_first || order->channels % kSide == 0;
+    return blocks_align && from.shape[0] % order->filters == 0 && from.shape[1] % order->channels == 0;
+  }
+  // What is missing in a last pair of blocks is written as zeros.
   return order->filters <= 2 * kSide;
 }
 
