@@ -14,6 +14,13 @@ namespace {
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kSlice{1};
 
+// False where it does not within that time.
+template <class Condition> bool comes_true(const Condition& condition) {
+  for (const Clock::time_point latest = Clock::now() + kPatience; !condition(); std::this_thread::sleep_for(kSlice))
+    if (Clock::now() >= latest) return false;
+  return true;
+}
+
 }  // namespace
 
 CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> collective, std::unique_ptr<HostGather> counts, Type type,
@@ -47,11 +54,7 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
   if (counts_) request->counts = counts_->begin(std::as_bytes(std::span(&learners, 1)));
   if (sums) collective_->all_reduce(type_, range.end - range.begin, places);
   for (size_t device = 0; device < parts.size(); ++device) parts[device] = sums ? PartialSum{sums_[device].data(), learners} : PartialSum{};
-  last_.clear();
-  for (size_t device = 0; device < parts.size(); ++device) {
-    const UsedStream used = streams().use(device);
-    last_.push_back(streams().backend(device).mark());
-  }
+  mark_last();
   request->reduction = std::move(reduction);
   return request;
 }
@@ -72,8 +75,20 @@ void CollectiveLevel::wake() {
   if (counts_) counts_->wake();
 }
 
+void CollectiveLevel::mark_last() {
+  last_.clear();
+  for (size_t device = 0; device < streams().devices(); ++device) {
+    const UsedStream used = streams().use(device);
+    last_.push_back(streams().backend(device).mark());
+  }
+}
+
+bool CollectiveLevel::has_run_last() const {
+  return std::ranges::all_of(last_, [](const auto& event) { return event->reached(); });
+}
+
 bool CollectiveLevel::is_at_work() {
-  if (std::ranges::all_of(last_, [](const auto& event) { return event->reached(); })) return false;
+  if (has_run_last()) return false;
   check();
   return true;
 }
@@ -90,14 +105,17 @@ void CollectiveLevel::check() {
 
 void CollectiveLevel::end() noexcept {
   try {
-    const Clock::time_point latest = Clock::now() + kPatience;
-    while (is_at_work()) {
-      if (Clock::now() >= latest) return collective_->give_up();
-      std::this_thread::sleep_for(kSlice);
-    }
+    if (!comes_true([&] { return !is_at_work(); })) collective_->give_up();
   } catch (...) {
     // The replicas on these devices throw the same fault.
     collective_->give_up();
+  }
+  // Also what a reduction has queued that failed while it was started: it writes to the sums.
+  try {
+    mark_last();
+    comes_true([&] { return has_run_last(); });
+  } catch (...) {
+    // A device that fails writes nothing more.
   }
 }
 

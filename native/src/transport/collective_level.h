@@ -33,6 +33,8 @@ class CollectiveLevel final : public Level {
   };
 
   void check();
+  void mark_last();
+  bool has_run_last() const;
 
   const std::unique_ptr<Collective> collective_;
   const std::unique_ptr<HostGather> counts_;
