@@ -94,7 +94,7 @@ export class Forms {
     return this.#values.get(id).role === 'parameter' && wanted.type !== parameterType(this.#precision)
   }
 
-  /** Of a parameter whose reader wants a copy: the copy is written anew in every step, whatever the layout is. */
+  /** Of a parameter whose readers want copies. Every step writes the copies anew, whatever the layout of the parameter is. */
   #masterLayout(id: ValueId, wanted: Form): Layout {
     if (this.#layoutsOfAnyType) return wanted.layout
     const followed = this.#followed.get(this.#values.get(id).name)

@@ -72,12 +72,7 @@ class PairWeights final : public Kernel {
 
   // In the order in which they are written.
   template <class Body> void for_tiles(const Body& body) const {
-    if (order_.taps_first) {
-      for (int64_t tap = 0; tap < taps_; ++tap)
-        for (int64_t channels = 0; channels < channels_; ++channels) body(channels, tap);
-      return;
-    }
-    const int64_t together = std::max<int64_t>(1, order_.channels / kSide);
+    const int64_t together = order_.taps_first ? channels_ : order_.channels / kSide;
     for (int64_t block = 0; block < channels_; block += together)
       for (int64_t tap = 0; tap < taps_; ++tap)
         for (int64_t channels = block; channels < block + together; ++channels) body(channels, tap);

@@ -1,5 +1,5 @@
-// Linear layers of few rows in f32. Nearly all that they read are weights, each of which serves as many multiply-adds as there are rows: so
-// weights are not packed but read as they lie, each row of them from its beginning to its end, in dot products with rows of x.
+// Linear layers of few rows in f32. Most of what such a layer reads are weights, and each weight serves as many multiply-adds as there are
+// rows. For few rows packing costs more than it saves: dot products with rows of x read each row of weights as it lies.
 #include <algorithm>
 
 #include "cpu/kernels/elementwise.h"
