@@ -12,9 +12,12 @@ interface Weights {
 
 const LAYOUT = 'ABcd16b16a'
 
-/** Copies weights into pairs, once on one thread and once on several. */
+/** Copies weights of a convolution into pairs, once on one thread and once on several. */
 function copies({ filters, channels, kernel = 3 }: Weights, layout: string) {
-  const shape = [filters, channels, kernel, kernel] as const
+  return copied([filters, channels, kernel, kernel], LAYOUT, layout)
+}
+
+function copied(shape: readonly number[], from: string, layout: string) {
   const use: OperatorCase = {
     kind: 'reorder',
     name: layout,
@@ -27,7 +30,7 @@ function copies({ filters, channels, kernel = 3 }: Weights, layout: string) {
   values.w!.set([NaN, Infinity, -0, 1 + 2 ** -8, 1 + 3 * 2 ** -8, -3.4e38])
   const expected = values.w!.map((value) => rounded(value, 'bf16'))
   return [1, 4].map((threads) => {
-    const bound = new BoundOperator('cpu', 'bf16', use, { layouts: { w: LAYOUT, pairs: layout }, threads })
+    const bound = new BoundOperator('cpu', 'bf16', use, { layouts: { w: from, pairs: layout }, threads })
     try {
       return { by: bound.answer.implementation, expected, ...bound.run(values) }
     } finally {
@@ -65,6 +68,23 @@ describe('the copies of weights in bfloat16', () => {
     })
   }
 
+  const BLOCKS: readonly (readonly [string, readonly [outputs: number, features: number]])[] = [
+    ['AB8b64a2b', [128, 64]],
+    ['AB8b64a2b', [500, 801]],
+    ['AB8b16a2b', [10, 48]],
+    ['AB16b64a2b', [65, 129]],
+    ['AB16b16a2b', [3, 5]]
+  ]
+  for (const [layout, [outputs, features]] of BLOCKS) {
+    it(`are the weights of a linear layer, rounded to the nearest: ${layout} of ${outputs} outputs and ${features} features`, () => {
+      for (const { by, expected, outputs: written, faults } of copied([outputs, features], 'plain', layout)) {
+        expect(by).to.match(/^own:/)
+        expect(written.pairs).to.deep.equal(expected)
+        expect(faults).to.deep.equal([])
+      }
+    })
+  }
+
   it('are left to oneDNN in other orders and where blocks are not filled', () => {
     const others: readonly (readonly [string, Weights])[] = [
       ['AcdB16b32a2b', { filters: 48, channels: 64 }],
@@ -74,6 +94,10 @@ describe('the copies of weights in bfloat16', () => {
       ['ABcd4b16a4b', { filters: 32, channels: 32 }],
       ['nhwc', { filters: 32, channels: 32 }]
     ]
+    for (const { by, expected, outputs } of copied([64, 64], 'plain', 'AB4b64a4b')) {
+      expect(by).not.to.match(/^own:/)
+      expect(outputs.pairs).to.deep.equal(expected)
+    }
     for (const [layout, weights] of others)
       for (const { by, expected, outputs } of copies(weights, layout)) {
         expect(by, layout).not.to.match(/^own:/)

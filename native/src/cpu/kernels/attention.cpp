@@ -9,6 +9,7 @@
 
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/exponential.h"
+#include "cpu/kernels/logarithm.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
@@ -17,9 +18,16 @@
 namespace arbalest::kernels {
 namespace {
 
-// Queries of a block: whole tiles for every instruction set.
+// Queries whose scores are in memory together: whole tiles for every instruction set. In causal attention each tile sees columns of its
+// own.
 constexpr int64_t kBlock = 24;
 constexpr float kMasked = -1e30f;
+// What belongs to the rows of a tile fits into the lanes of a register.
+static_assert(kTileRows <= kLanes && kBlock % kTileRows == 0);
+
+// Elements from one row of scores to the next: an odd number of registers, since rows a power of two apart share few sets of the nearest
+// cache.
+int64_t apart(int64_t length) { return in_registers(length) / kLanes % 2 == 0 ? in_registers(length) + kLanes : in_registers(length); }
 
 struct Extents {
   Extents(const Shape& qkv, int64_t head_count)
@@ -29,11 +37,11 @@ struct Extents {
         heads(head_count),
         width(features / heads),
         row(in_registers(width)),
-        column(in_registers(length)),
+        column(apart(length)),
         scale(1 / std::sqrt(static_cast<float>(width))) {}
 
   int64_t samples, length, features, heads, width;
-  int64_t row, column;  // a head's features, and positions, in whole registers
+  int64_t row, column;  // from one row of a head's features, and of scores, to the next
   float scale;
 
   int64_t items() const { return samples * heads; }
@@ -44,8 +52,24 @@ struct Extents {
   Extents of(const float* lengths, int64_t sample) const {
     Extents one = *this;
     if (lengths) one.length = length_of(lengths[sample], length);
-    one.column = in_registers(one.length);
+    one.column = apart(one.length);
     return one;
+  }
+};
+
+// Queries [first, first + rows), which together see the first `seen` positions.
+struct Tile {
+  Tile(const Extents& e, bool causal_, int64_t first_, int64_t end)
+      : causal(causal_), first(first_), rows(std::min<int64_t>(kTileRows, end - first)), seen(causal ? first + rows : e.length) {}
+
+  const bool causal;
+  const int64_t first, rows, seen;
+
+  int64_t columns() const { return in_registers(seen); }
+  int64_t seen_by(int64_t row) const { return causal ? first + row + 1 : seen; }
+  // Zeros in the registers of a row that it sees nothing of, up to column `end`.
+  void clear_unseen(float* scores, int64_t row, int64_t end) const {
+    for (int64_t at = in_registers(seen_by(row)); at < end; at += kLanes) store(scores + at, Floats{});
   }
 };
 
@@ -74,7 +98,7 @@ template <class T> void copy_rows(const T* from, int64_t stride, float* to, cons
 template <class T> void copy_transposed(const T* from, int64_t stride, float* to, const Extents& e) {
   for (int64_t f = 0; f < e.width; f += kLanes) {
     const int features = static_cast<int>(std::min<int64_t>(kLanes, e.width - f));
-    for (int64_t t = 0; t < e.column; t += kLanes) {
+    for (int64_t t = 0; t < e.length; t += kLanes) {
       Floats square[kLanes];
       for (int i = 0; i < kLanes; ++i) {
         const T* row = from + (t + i) * stride + f;
@@ -129,7 +153,9 @@ template <class T, bool Causal> class Attention final : public Kernel {
         log_sums_(output<float>(spec, 1)),
         scratch_(spec, floats(e_)) {}
 
-  static int64_t floats(const Extents& e) { return in_registers(e.width * e.column) + e.length * e.row + kBlock * (2 * e.row + e.column); }
+  static int64_t floats(const Extents& e) {
+    return in_registers(e.width * e.column) + e.length * e.row + kTileRows * (2 * e.row + e.column);
+  }
 
   void run(const StepContext&) override {
     for_each(e_.items(), e_.work(), [&](int64_t item) { run_head(item / e_.heads, item % e_.heads); });
@@ -139,50 +165,58 @@ template <class T, bool Causal> class Attention final : public Kernel {
   void run_head(int64_t sample, int64_t head) const {
     Pieces pieces = scratch_.pieces();
     const Extents e = e_.of(lengths_, sample);
-    float* const keys = pieces.take(e.width * e.column);   // (width, column)
-    float* const values = pieces.take(e.length * e.row);   // (length, row)
-    float* const queries = pieces.take(kBlock * e.row);    // (block, row)
-    float* const scores = pieces.take(kBlock * e.column);  // (block, column)
-    float* const sums = pieces.take(kBlock * e.row);       // (block, row)
+    float* const keys = pieces.take(e.width * e.column);      // (width, column)
+    float* const values = pieces.take(e.length * e.row);      // (length, row)
+    float* const queries = pieces.take(kTileRows * e.row);    // (tile, row)
+    float* const scores = pieces.take(kTileRows * e.column);  // (tile, column)
+    float* const sums = pieces.take(kTileRows * e.row);       // (tile, row)
     const int64_t stride = 3 * e.features, begin = sample * e_.length, rows = (sample * e.heads + head) * e_.length;
     const T* qkv = qkv_ + begin * stride + head * e.width;
     T* const y = y_ + begin * e.features + head * e.width;
     copy_transposed(qkv + e.features, stride, keys, e);
     copy_rows(qkv + 2 * e.features, stride, values, e, e.length, 1);
-    for (int64_t first = 0; first < e.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length;
-      copy_rows(qkv + first * stride, stride, queries, e, count, e.scale);
-      product<false>({queries, e.row, 1}, keys, e.column, scores, e.column, count, in_registers(seen), e.width);
-      float shares[kBlock];
-      for (int64_t i = 0; i < count; ++i) {
-        float* const log_sum = log_sums_ ? log_sums_ + rows + first + i : nullptr;
-        shares[i] = exponentiate(scores + i * e.column, Causal ? first + i + 1 : e.length, in_registers(seen), log_sum);
-      }
-      product<false>({scores, e.column, 1}, values, e.row, sums, e.row, count, e.row, seen);
-      for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e.row, y + (first + i) * e.features, 0, e, 1, shares[i]);
+    for (int64_t first = 0; first < e.length; first += kTileRows) {
+      const Tile tile(e, Causal, first, e.length);
+      copy_rows(qkv + first * stride, stride, queries, e, tile.rows, e.scale);
+      product<false>({queries, e.row, 1}, keys, e.column, scores, e.column, tile.rows, tile.columns(), e.width);
+      const Floats totals = exponentiate(scores, e.column, tile, log_sums_ ? log_sums_ + rows + first : nullptr);
+      product<false>({scores, e.column, 1}, values, e.row, sums, e.row, tile.rows, e.row, tile.seen);
+      float shares[kLanes];
+      store(shares, 1.0f / totals);
+      for (int64_t i = 0; i < tile.rows; ++i) store_rows(sums + i * e.row, y + (first + i) * e.features, 0, e, 1, shares[i]);
     }
     zero_rows(y + e.length * e.features, e.features, e, e_.length - e.length);
     if (log_sums_) std::fill_n(log_sums_ + rows + e.length, e_.length - e.length, 0.0f);
   }
 
-  // Replaces `seen` scores, and the masked ones behind them up to `end`, by e to the power of each minus the highest. Returns 1 / their
-  // sum.
-  static float exponentiate(float* scores, int64_t seen, int64_t end, float* log_sum) {
-    std::fill(scores + seen, scores + end, kMasked);
-    Floats highest = all(kMasked), total{};
-    for (int64_t s = 0; s < end; s += kLanes) {
-      const Floats score = load(scores + s);
-      highest = score > highest ? score : highest;
+  // Replaces the scores that a row sees by e to the power of each minus the highest, and the others by zeros. Returns the sum of each row.
+  static Floats exponentiate(float* scores, int64_t stride, const Tile& tile, float* log_sums) {
+    Floats highest[kLanes] = {}, sums[kLanes] = {};
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      highest[i] = all(kMasked);
+      for_each_register(0, tile.seen_by(i), [&]<bool Partial>(int64_t at, int width) {
+        Floats score = load(scores + i * stride + at);
+        if constexpr (Partial) score = lane_numbers() < width ? score : all(kMasked);
+        highest[i] = score > highest[i] ? score : highest[i];
+      });
     }
-    const float most = highest_of(highest);
-    for (int64_t s = 0; s < end; s += kLanes) {
-      const Floats power = exponential(load(scores + s) - most);
-      store(scores + s, power);
-      total += power;
+    const Floats most = highest_of_each(highest);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const Floats own = all(most[i]);
+      Floats sum{};
+      for_each_register(0, tile.seen_by(i), [&]<bool Partial>(int64_t at, int width) {
+        Floats power = exponential(load(scores + i * stride + at) - own);
+        if constexpr (Partial) power = lane_numbers() < width ? power : Floats{};
+        store(scores + i * stride + at, power);
+        sum += power;
+      });
+      sums[i] = sum;
+      tile.clear_unseen(scores + i * stride, i, tile.columns());
     }
-    const double sum = sum_of(total);
-    if (log_sum) *log_sum = static_cast<float>(std::log(sum)) + most;
-    return static_cast<float>(1 / sum);
+    const Floats totals = totals_of_each(sums);
+    // A total that is not a number has no logarithm.
+    if (log_sums) store(log_sums, totals == totals ? logarithm(totals) + most : totals, static_cast<int>(tile.rows));
+    return totals;
   }
 
   const Extents e_;
@@ -207,7 +241,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
         scratch_(spec, floats(e_)) {}
 
   static int64_t floats(const Extents& e) {
-    return 2 * in_registers(e.width * e.column) + 4 * e.length * e.row + kBlock * (2 * e.row + 2 * e.column);
+    return 2 * in_registers(e.width * e.column) + 4 * e.length * e.row + (kTileRows + kBlock) * e.row + 2 * kBlock * e.column;
   }
 
   void run(const StepContext&) override {
@@ -224,7 +258,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
     float* const keys = pieces.take(e.length * e.row);             // (length, row)
     float* const gkeys = pieces.take(e.length * e.row);            // (length, row)
     float* const gvalues = pieces.take(e.length * e.row);          // (length, row)
-    float* const gqueries = pieces.take(kBlock * e.row);           // (block, row)
+    float* const gqueries = pieces.take(kTileRows * e.row);        // (tile, row)
     float* const gradients = pieces.take(kBlock * e.row);          // (block, row)
     float* const shares = pieces.take(kBlock * e.column);          // (block, column): probabilities
     float* const gscores = pieces.take(kBlock * e.column);         // (block, column)
@@ -238,39 +272,56 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
     std::fill_n(gkeys, e.length * e.row, 0.0f);
     std::fill_n(gvalues, e.length * e.row, 0.0f);
     for (int64_t first = 0; first < e.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length, columns = in_registers(seen);
+      const int64_t count = std::min(kBlock, e.length - first), seen = Causal ? first + count : e.length;
       const int64_t result = (sample * e_.length + first) * e.features + head * e.width;
       copy_rows(gy_ + result, e.features, gradients, e, count, 1);
-      product<false>({queries + first * e.row, e.row, 1}, keys_across, e.column, shares, e.column, count, columns, e.width);
-      product<false>({gradients, e.row, 1}, values_across, e.column, gscores, e.column, count, columns, e.width);
-      for (int64_t i = 0; i < count; ++i) {
-        const float log_sum = log_sums_[(sample * e.heads + head) * e_.length + first + i];
-        const float mean = dot(gradients + i * e.row, y_ + result + i * e.features);
-        differentiate(shares + i * e.column, gscores + i * e.column, Causal ? first + i + 1 : e.length, columns, log_sum, mean);
+      for (int64_t i = 0; i < count; i += kTileRows) {
+        const Tile tile(e, Causal, first + i, first + count);
+        const float* const gy = gradients + i * e.row;
+        float *const share = shares + i * e.column, *const gscore = gscores + i * e.column;
+        product<false>({queries + tile.first * e.row, e.row, 1}, keys_across, e.column, share, e.column, tile.rows, tile.columns(),
+                       e.width);
+        product<false>({gy, e.row, 1}, values_across, e.column, gscore, e.column, tile.rows, tile.columns(), e.width);
+        const float* const log_sums = log_sums_ + (sample * e.heads + head) * e_.length + tile.first;
+        differentiate(share, gscore, e.column, tile, seen, load(log_sums, static_cast<int>(tile.rows)),
+                      dots(gy, y_ + result + i * e.features, tile.rows));
+        product<false>({gscore, e.column, 1}, keys, e.row, gqueries, e.row, tile.rows, e.row, tile.seen);
+        store_rows(gqueries, gqkv + tile.first * stride, stride, e, tile.rows, e.scale);
       }
       product<true>({shares, 1, e.column}, gradients, e.row, gvalues, e.row, seen, e.row, count);
       product<true>({gscores, 1, e.column}, queries + first * e.row, e.row, gkeys, e.row, seen, e.row, count);
-      product<false>({gscores, e.column, 1}, keys, e.row, gqueries, e.row, count, e.row, seen);
-      store_rows(gqueries, gqkv + first * stride, stride, e, count, e.scale);
     }
     store_rows(gkeys, gqkv + e.features, stride, e, e.length, 1);
     store_rows(gvalues, gqkv + 2 * e.features, stride, e, e.length, 1);
     for (int64_t part = 0; part < 3; ++part) zero_rows(gqkv + e.length * stride + part * e.features, stride, e, e_.length - e.length);
   }
 
-  float dot(const float* gradient, const T* y) const {
-    Floats sum{};
-    for_each_register(0, e_.width, [&]<bool Partial>(int64_t at, int width) { sum += load(gradient + at) * load<Partial>(y + at, width); });
-    return static_cast<float>(sum_of(sum));
+  // gy . y of each row.
+  Floats dots(const float* gradients, const T* y, int64_t rows) const {
+    Floats sums[kLanes] = {};
+    for (int64_t i = 0; i < rows; ++i, gradients += e_.row, y += e_.features) {
+      for_each_register(0, e_.width,
+                        [&]<bool Partial>(int64_t at, int width) { sums[i] += load(gradients + at) * load<Partial>(y + at, width); });
+    }
+    return totals_of_each(sums);
   }
 
-  // Scores become probabilities, and products with the values the gradients of the scores.
-  static void differentiate(float* scores, float* products, int64_t seen, int64_t end, float log_sum, float mean) {
-    std::fill(scores + seen, scores + end, kMasked);
-    for (int64_t s = 0; s < end; s += kLanes) {
-      const Floats share = exponential(load(scores + s) - log_sum);
-      store(scores + s, share);
-      store(products + s, share * (load(products + s) - mean));
+  // Scores become probabilities, and products with the values the gradients of the scores; zeros where a row sees nothing, up to column
+  // `end`.
+  static void differentiate(float* scores, float* products, int64_t stride, const Tile& tile, int64_t end, Floats log_sums, Floats means) {
+    for (int64_t i = 0; i < tile.rows; ++i, scores += stride, products += stride) {
+      const Floats log_sum = all(log_sums[i]), mean = all(means[i]);
+      for_each_register(0, tile.seen_by(i), [&]<bool Partial>(int64_t at, int width) {
+        Floats share = exponential(load(scores + at) - log_sum), gscore = share * (load(products + at) - mean);
+        if constexpr (Partial) {
+          share = lane_numbers() < width ? share : Floats{};
+          gscore = lane_numbers() < width ? gscore : Floats{};
+        }
+        store(scores + at, share);
+        store(products + at, gscore);
+      });
+      tile.clear_unseen(scores, i, end);
+      tile.clear_unseen(products, i, end);
     }
   }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cpu/kernels/operator.h"
+#include "cpu/kernels/convolution_in_planes.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
 
@@ -224,7 +224,8 @@ bool in_blocks(const TensorSpec& activation) { return activation.layout == "nChw
 
 template <RolesOf roles_of> bool takes(const LoweringRequest& request, const std::string&) {
   const auto [x, w, y] = roles_of(request.inputs, request.outputs);
-  return x && w && y && takes_shapes(request, x->shape, w->shape, y->shape) && !in_blocks(*x) && !in_blocks(*y);
+  return x && w && y && takes_shapes(request, x->shape, w->shape, y->shape) && !in_blocks(*x) && !in_blocks(*y) &&
+         !runs_in_planes(request, *x, w->shape, *y);
 }
 
 // With AVX-512 oneDNN is as fast for this gradient.

@@ -20,9 +20,14 @@ inline Floats exponential(Floats x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
+#if defined(__AVX512F__)
+  const __mmask16 kept = _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x), _mm512_set1_ps(-87.0f), _CMP_NLT_UQ);
+  return reinterpret_cast<Floats>(_mm512_maskz_scalef_ps(kept, reinterpret_cast<__m512>(p), reinterpret_cast<__m512>(whole)));
+#else
   const Ints exponent = __builtin_convertvector(whole, Ints);
   const Floats power = reinterpret_cast<Floats>((exponent + 127) << 23);
   return x < -87.0f ? Floats{} : x == x ? p * power : x;
+#endif
 }
 
 }  // namespace arbalest::kernels

@@ -20,7 +20,8 @@ template <class T> class LayerNorm final : public Kernel {
         y_(output<T>(spec, 0)),
         means_(output<float>(spec, 1)),
         inverses_(output<float>(spec, 2)),
-        epsilon_(spec.attributes.number("epsilon")) {}
+        share_(1 / static_cast<float>(rows_.width)),
+        epsilon_(static_cast<float>(spec.attributes.number("epsilon"))) {}
 
   void run(const StepContext&) override {
     for_each_row(rows_, [&](int64_t row) { normalise(row); });
@@ -32,13 +33,13 @@ template <class T> class LayerNorm final : public Kernel {
     T* y = y_ + row * rows_.width;
     Floats sums{}, squares{};
     for_each_register(0, rows_.width, [&]<bool Partial>(int64_t at, int width) { sums += load<Partial>(x + at, width); });
-    const auto mean = static_cast<float>(sum_of(sums) / static_cast<double>(rows_.width));
+    const float mean = total_of(sums) * share_;
     for_each_register(0, rows_.width, [&]<bool Partial>(int64_t at, int width) {
       Floats centred = load<Partial>(x + at, width) - mean;
       if constexpr (Partial) centred = lane_numbers() < width ? centred : Floats{};
       squares += centred * centred;
     });
-    const auto inverse = static_cast<float>(1 / std::sqrt(sum_of(squares) / static_cast<double>(rows_.width) + epsilon_));
+    const float inverse = 1 / std::sqrt(total_of(squares) * share_ + epsilon_);
     for_each_register(0, rows_.width, [&]<bool Partial>(int64_t at, int width) {
       const Floats normalised = (load<Partial>(x + at, width) - mean) * inverse;
       store<Partial>(y + at, normalised * load<Partial>(gamma_ + at, width) + load<Partial>(beta_ + at, width), width);
@@ -52,7 +53,7 @@ template <class T> class LayerNorm final : public Kernel {
   const float *gamma_, *beta_;  // (F)
   T* y_;                        // (rows, F)
   float *means_, *inverses_;    // (rows) or null
-  const double epsilon_;
+  const float share_, epsilon_;
 };
 
 // Rows whose products are summed in float before they are added up in double.
@@ -70,6 +71,7 @@ template <class T> class LayerNormBackward final : public Kernel {
         gx_(output<T>(spec, 0)),
         ggamma_(output<float>(spec, 1)),
         gbeta_(output<float>(spec, 2)),
+        share_(1 / static_cast<float>(rows_.width)),
         chunks_((rows_.count + kRowsAChunk - 1) / kRowsAChunk),
         products_(static_cast<size_t>(2 * chunks_ * rows_.width)) {}
 
@@ -108,8 +110,7 @@ template <class T> class LayerNormBackward final : public Kernel {
       products += scaled * normalised;
     });
     if (!gx_) return;
-    const auto sum = static_cast<float>(sum_of(sums) / static_cast<double>(rows_.width));
-    const auto product = static_cast<float>(sum_of(products) / static_cast<double>(rows_.width));
+    const float sum = total_of(sums) * share_, product = total_of(products) * share_;
     T* gx = gx_ + row * rows_.width;
     for_each_register(0, rows_.width, [&]<bool Partial>(int64_t at, int width) {
       const Floats normalised = (load<Partial>(x + at, width) - mean) * inverse;
@@ -124,6 +125,7 @@ template <class T> class LayerNormBackward final : public Kernel {
   const T* gy_;                              // (rows, F)
   T* gx_;                                    // (rows, F) or null
   float *ggamma_, *gbeta_;                   // (F)
+  const float share_;
   const int64_t chunks_;
   std::vector<float> products_;  // (chunks, 2, F)
 };

@@ -14,26 +14,6 @@ constexpr int64_t kMostRows = 32;
 // Dot products that are summed at once, of some rows of x by some of w: their totals fill a register.
 constexpr int kOuts = 4, kRows = kLanes / kOuts;
 
-// Lane i is the sum of the lanes of sums[i].
-inline Floats totals_of(Floats (&sums)[kLanes]) {
-  const auto fold = [&]<int Side>() {
-    Ints own, other;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const int from = lane & Side ? kLanes : 0;
-      own[lane] = from + lane;
-      other[lane] = from + (lane ^ Side);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Side; ++i)
-      sums[i] = __builtin_shuffle(sums[i], sums[i + Side], own) + __builtin_shuffle(sums[i], sums[i + Side], other);
-  };
-  if constexpr (kLanes > 8) fold.template operator()<8>();
-  if constexpr (kLanes > 4) fold.template operator()<4>();
-  fold.template operator()<2>();
-  fold.template operator()<1>();
-  return sums[0];
-}
-
 class Forward final : public Kernel {
  public:
   explicit Forward(const OperatorSpec& spec)
@@ -91,7 +71,7 @@ class Forward final : public Kernel {
     int64_t at = 0;
     for (; at + kLanes <= in_; at += kLanes) add.template operator()<false>(at, kLanes);
     if (at < in_) add.template operator()<true>(at, static_cast<int>(in_ - at));
-    Floats y = totals_of(sums) + biases;
+    Floats y = totals_of_each(sums) + biases;
     if (relu_) y = rectified(y);
     float lanes[kLanes];
     store(lanes, y);

@@ -13,7 +13,8 @@ struct Normal {
 // 14), so that small tails are exact too.
 inline Normal standard_normal(Floats x) {
   const Floats power = exponential(-0.5f * x * x);
-  const Floats t = 1.0f / (1.0f + 0.28f * magnitude_of(x));
+  // Beyond 16 the power is zero.
+  const Floats size = magnitude_of(x), t = reciprocal(1.0f + 0.28f * (size < 16.0f ? size : all(16.0f)));
   Floats p = all(0.022522273f);
   p = p * t - 0.08208452f;
   p = p * t + 0.0671977f;

@@ -9,7 +9,7 @@ inline Floats magnitude_of(Floats x) { return reinterpret_cast<Floats>(reinterpr
 
 // 1 / (1 + e^-x), also exact for large negative x, where it is not rounded to 0.
 inline Floats sigmoid(Floats x) {
-  const Floats power = exponential(-magnitude_of(x)), share = 1.0f / (1.0f + power);
+  const Floats power = exponential(-magnitude_of(x)), share = reciprocal(1.0f + power);
   return x < 0.0f ? power * share : share;
 }
 
@@ -23,7 +23,7 @@ inline Floats hyperbolic_tangent(Floats x) {
   p = p * z - 3.33332819422e-1f;
   const Floats near = p * z * x + x;
   const Floats bounded = size > 20.0f ? all(20.0f) : size;
-  const Floats far = 1.0f - 2.0f / (exponential(2.0f * bounded) + 1.0f);
+  const Floats far = 1.0f - 2.0f * reciprocal(exponential(2.0f * bounded) + 1.0f);
   return size < 0.625f ? near : x < 0.0f ? -far : far;
 }
 
