@@ -1,14 +1,14 @@
 // The weights of a linear layer, f32 and plain, as products in bfloat16 multiply them: in blocks of outputs and of features, and in a block
 // pairs of features by output. The values of a pair lie side by side, so that a square of pairs is transposed as if they were floats.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
+#include "cpu/kernels/inner_extents.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
 
-#if defined(__AVX512F__)
+#if defined(__AVX512BF16__)
 
 namespace arbalest::kernels {
 namespace {
@@ -25,14 +25,7 @@ struct BlockOrder {
 std::optional<BlockOrder> block_order_of(std::string_view layout) {
   if (!layout.starts_with("AB")) return std::nullopt;
   layout.remove_prefix(2);
-  const auto take = [&](char axis) {
-    uint32_t extent = 0;
-    const char* const end = std::from_chars(layout.data(), layout.data() + layout.size(), extent).ptr;
-    if (end == layout.data() + layout.size() || *end != axis) return int64_t{0};
-    layout.remove_prefix(static_cast<size_t>(end - layout.data()) + 1);
-    return int64_t{extent};
-  };
-  const int64_t pairs = take('b'), outputs = take('a');
+  const int64_t pairs = take_extent(layout, 'b'), outputs = take_extent(layout, 'a');
   const bool in_squares = (pairs == kSide / 2 || pairs == kSide) && outputs > 0 && outputs % kSide == 0;
   return in_squares && layout == "2b" ? std::optional(BlockOrder{pairs, outputs}) : std::nullopt;
 }
@@ -60,14 +53,13 @@ class PairMatrix final : public Kernel {
     const int64_t left = features_ - feature;
     Floats square[kSide];
     for (int i = 0; i < kSide; ++i) {
-      Halves both[2] = {};
+      Floats first{}, second{};
       if (i < rows) {
         const float* const row = from_ + (output + i) * features_ + feature;
-        both[0] = narrow(left >= kSide ? load(row) : load(row, static_cast<int>(left)));
-        if (left > kSide) both[1] = narrow(left >= kFeatures ? load(row + kSide) : load(row + kSide, static_cast<int>(left - kSide)));
+        first = left >= kSide ? load(row) : load(row, static_cast<int>(left));
+        if (left > kSide) second = left >= kFeatures ? load(row + kSide) : load(row + kSide, static_cast<int>(left - kSide));
       }
-      square[i] = reinterpret_cast<Floats>(__builtin_shufflevector(both[0], both[1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-                                                                   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31));
+      square[i] = reinterpret_cast<Floats>(_mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(second), reinterpret_cast<__m512>(first)));
     }
     transpose(square);
     const int64_t block_pairs = order_.pairs, feature_blocks = (features_ + 2 * block_pairs - 1) / (2 * block_pairs);

@@ -1,11 +1,11 @@
 // The weights of a convolution, f32 in rows of filters, as convolutions in bfloat16 multiply them: in pairs. Their forward pass takes pairs
 // of channels of one filter, and the gradient of x pairs of filters of one channel. The values of a pair lie side by side.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "cpu/kernels/convolution_3x3.h"
+#include "cpu/kernels/inner_extents.h"
 #include "cpu/kernels/parallel.h"
 
 #if defined(__AVX512F__)
@@ -28,18 +28,10 @@ std::optional<PairOrder> pair_order_of(std::string_view layout) {
   const bool taps_first = layout.starts_with("AcdB");
   if (!taps_first && !layout.starts_with("ABcd")) return std::nullopt;
   layout.remove_prefix(4);
-  // The next inner extent if it is one of this axis, else 0.
-  const auto take = [&](char axis) {
-    uint32_t extent = 0;
-    const char* const end = std::from_chars(layout.data(), layout.data() + layout.size(), extent).ptr;
-    if (end == layout.data() + layout.size() || *end != axis) return int64_t{0};
-    layout.remove_prefix(static_cast<size_t>(end - layout.data()) + 1);
-    return int64_t{extent};
-  };
-  const int64_t pairs = take('b'), outer = take('a');
+  const int64_t pairs = take_extent(layout, 'b'), outer = take_extent(layout, 'a');
   if (outer == 0) return std::nullopt;
   if (pairs > 0) return layout == "2b" ? std::optional(PairOrder{true, 2 * pairs, outer, taps_first}) : std::nullopt;
-  const int64_t channels = take('b');
+  const int64_t channels = take_extent(layout, 'b');
   if (channels == 2 && layout.empty() && taps_first) return PairOrder{true, channels, outer, taps_first};
   if (channels == kSide && layout == "2a" && !taps_first) return PairOrder{false, channels, 2 * outer, taps_first};
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cpu/kernels/convolution_in_planes.h"
+#include "cpu/kernels/convolution_roles.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
 
@@ -205,20 +206,6 @@ bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w
   return w[0] % kLanes != 0 && 4 * w[0] >= 3 * in_registers(w[0]);
 }
 
-using Side = std::vector<TensorSpec>;
-
-// The tensors of a request or an answer by their roles; null where there is none.
-struct Roles {
-  const TensorSpec *x, *w, *y;
-};
-
-using RolesOf = Roles (*)(const Side& inputs, const Side& outputs);
-
-const TensorSpec* at(const Side& side, size_t i) { return i < side.size() ? &side[i] : nullptr; }
-
-Roles backward_data(const Side& inputs, const Side& outputs) { return {at(outputs, 0), at(inputs, 1), at(inputs, 0)}; }
-Roles backward_weights(const Side& inputs, const Side& outputs) { return {at(inputs, 0), at(outputs, 0), at(inputs, 1)}; }
-
 // In blocks, an activation would have to be reordered.
 bool in_blocks(const TensorSpec& activation) { return activation.layout == "nChw8c" || activation.layout == "nChw16c"; }
 
@@ -230,7 +217,7 @@ template <RolesOf roles_of> bool takes(const LoweringRequest& request, const std
 
 // With AVX-512 oneDNN is as fast for this gradient.
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return kLanes == 8 && takes<backward_weights>(request, layout);
+  return kLanes == 8 && takes<roles_backward_weights>(request, layout);
 }
 
 template <RolesOf roles_of, class Made> size_t scratch(const Shapes& shapes, const LoweringAnswer& answer) {
@@ -250,15 +237,15 @@ std::vector<Operator> operators() {
        .outputs = {{"gx", activation}},
        .check = check_nothing,
        .make = make_f32<ConvolutionData>,
-       .scratch = scratch<backward_data, ConvolutionData>,
-       .takes = takes<backward_data>,
+       .scratch = scratch<roles_backward_data, ConvolutionData>,
+       .takes = takes<roles_backward_data>,
        .layout = "nhwc"},
       {.kind = "conv2dBackwardWeights",
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_bias_gradient,
        .make = make_f32<ConvolutionWeights>,
-       .scratch = scratch<backward_weights, ConvolutionWeights>,
+       .scratch = scratch<roles_backward_weights, ConvolutionWeights>,
        .takes = takes_weights,
        .layout = "nhwc"},
   };

@@ -5,10 +5,10 @@
 #include "cpu/kernels/convolution_in_planes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "cpu/kernels/convolution_roles.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/product.h"
@@ -19,9 +19,6 @@ namespace {
 // Pixels of a piece, and pieces of a register.
 constexpr int64_t kPiece = 8;
 constexpr int kPieces = kLanes / kPiece > 0 ? kLanes / kPiece : 1;
-using Piece = float __attribute__((vector_size(kPiece * sizeof(float))));
-using HalfPiece = uint16_t __attribute__((vector_size(kPiece * sizeof(bf16))));
-
 struct Sizes {
   int64_t images, channels, height, width;  // x
   int64_t filters, out_height, out_width;   // y
@@ -66,10 +63,8 @@ std::vector<Places> places_of(const Sizes& s) {
 
 inline Floats load_pieces(const float* plane, const Places& places) {
 #if defined(__AVX512F__)
-  Piece first, second;
-  std::memcpy(&first, plane + places.at[0], sizeof first);
-  std::memcpy(&second, plane + places.at[1], sizeof second);
-  return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512 first = _mm512_castps256_ps512(_mm256_loadu_ps(plane + places.at[0]));
+  return reinterpret_cast<Floats>(_mm512_insertf32x8(first, _mm256_loadu_ps(plane + places.at[1]), 1));
 #else
   return load(plane + places.at[0]);
 #endif
@@ -77,10 +72,8 @@ inline Floats load_pieces(const float* plane, const Places& places) {
 
 inline Floats load_pieces(const bf16* plane, const Places& places) {
 #if defined(__AVX512F__)
-  HalfPiece first, second;
-  std::memcpy(&first, plane + places.at[0], sizeof first);
-  std::memcpy(&second, plane + places.at[1], sizeof second);
-  return widen(__builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane + places.at[i])); };
+  return widen(reinterpret_cast<Halves>(_mm256_inserti128_si256(_mm256_castsi128_si256(piece(0)), piece(1), 1)));
 #else
   return load(plane + places.at[0]);
 #endif
@@ -88,14 +81,9 @@ inline Floats load_pieces(const bf16* plane, const Places& places) {
 
 inline void add_pieces(float* plane, const Places& places, Floats values) {
 #if defined(__AVX512F__)
-  const auto add = [](float* to, Piece piece) {
-    Piece sum;
-    std::memcpy(&sum, to, sizeof sum);
-    sum += piece;
-    std::memcpy(to, &sum, sizeof sum);
-  };
-  add(plane + places.at[0], __builtin_shufflevector(values, values, 0, 1, 2, 3, 4, 5, 6, 7));
-  add(plane + places.at[1], __builtin_shufflevector(values, values, 8, 9, 10, 11, 12, 13, 14, 15));
+  const auto add = [](float* to, __m256 piece) { _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), piece)); };
+  add(plane + places.at[0], _mm512_maskz_extractf32x8_ps(0xff, reinterpret_cast<__m512>(values), 0));
+  add(plane + places.at[1], _mm512_maskz_extractf32x8_ps(0xff, reinterpret_cast<__m512>(values), 1));
 #else
   float* const to = plane + places.at[0];
   store(to, load(to) + values);
@@ -338,28 +326,13 @@ template <class T> class PlanesWeights final : public Kernel {
   float *gw_, *gb_;   // (O, C, KH, KW), (O) or null
 };
 
-using Side = std::vector<TensorSpec>;
-
-// The tensors of a request or an answer by their roles; null where there is none.
-struct Roles {
-  const TensorSpec *x, *w, *y;
-};
-
-using RolesOf = Roles (*)(const Side& inputs, const Side& outputs);
-
-const TensorSpec* at(const Side& side, size_t i) { return i < side.size() ? &side[i] : nullptr; }
-
-Roles forward(const Side& inputs, const Side& outputs) { return {at(inputs, 0), at(inputs, 1), at(outputs, 0)}; }
-Roles backward_data(const Side& inputs, const Side& outputs) { return {at(outputs, 0), at(inputs, 1), at(inputs, 0)}; }
-Roles backward_weights(const Side& inputs, const Side& outputs) { return {at(inputs, 0), at(outputs, 0), at(inputs, 1)}; }
-
 template <RolesOf roles_of> bool takes(const LoweringRequest& request, const std::string&) {
   const auto [x, w, y] = roles_of(request.inputs, request.outputs);
   return x && w && y && runs_in_planes(request, *x, w->shape, *y);
 }
 
-size_t scratch_of_data(const Shapes& shapes, const LoweringAnswer& answer) {
-  const auto [x, w, y] = backward_data(answer.inputs, answer.outputs);
+size_t scratch_of_data(const Shapes&, const LoweringAnswer& answer) {
+  const auto [x, w, y] = roles_backward_data(answer.inputs, answer.outputs);
   return PlanesData<float>::floats({x->shape, w->shape, y->shape}) * sizeof(float);
 }
 
@@ -376,20 +349,20 @@ std::vector<Operator> operators() {
        .outputs = {{"y", canonical}},
        .check = check_bias,
        .make = make_typed<PlanesForward>,
-       .takes = takes<forward>},
+       .takes = takes<roles_forward>},
       {.kind = "conv2dBackwardData",
        .inputs = {{"gy", canonical}, {"w", parameter}},
        .outputs = {{"gx", canonical}},
        .check = check_nothing,
        .make = make_typed<PlanesData>,
        .scratch = scratch_of_data,
-       .takes = takes<backward_data>},
+       .takes = takes<roles_backward_data>},
       {.kind = "conv2dBackwardWeights",
        .inputs = {{"x", canonical}, {"gy", canonical}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_bias_gradient,
        .make = make_typed<PlanesWeights>,
-       .takes = takes<backward_weights>},
+       .takes = takes<roles_backward_weights>},
   };
 }
 
