@@ -90,7 +90,6 @@ inline void add_pieces(float* plane, const Places& places, Floats values) {
 #endif
 }
 
-// These names are used nowhere else: what a template of an unnamed namespace is an argument of is not local to its file for every compiler.
 template <class T> class PlanesForward final : public Kernel {
  public:
   explicit PlanesForward(const OperatorSpec& spec)

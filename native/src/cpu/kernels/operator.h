@@ -86,8 +86,9 @@ template <class T> const T* input(const OperatorSpec& spec, size_t i) { return i
 
 template <class T> T* output(const OperatorSpec& spec, size_t i) { return i < spec.outputs.size() ? spec.outputs[i].as<T>() : nullptr; }
 
-// The kernel for the storage type of the program's activations.
-template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const OperatorSpec& spec) {
+// The kernel for the storage type of the program's activations. Each file has its own: GCC 12 gives one symbol to those of two files whose
+// templates in unnamed namespaces have the same name.
+template <template <class> class Typed> static std::unique_ptr<Kernel> make_typed(const OperatorSpec& spec) {
   if (spec.precision == Type::bf16) return std::make_unique<Typed<bf16>>(spec);
   return std::make_unique<Typed<float>>(spec);
 }
