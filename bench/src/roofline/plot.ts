@@ -42,7 +42,7 @@ export async function rooflinePlot(title: string, placed: readonly Placed[], roo
           x,
           y,
           size: { field: 'us', type: 'quantitative', title: 'us' },
-          color: { field: 'kind', type: 'nominal', scale: { scheme: 'tableau20' } }
+          color: { field: 'kind', type: 'nominal', scale: { scheme: 'tableau20' }, legend: { labelLimit: 0 } }
         }
       }
     ]
