@@ -1,7 +1,7 @@
 import type { Attributes, OperatorKind } from '../../../src/model/graph.js'
 import * as magnitude from './magnitudes.js'
 import { activation, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
-import { averageCases, convolutionCases, depthwiseCases, maximumCases, unfilledCases, wideCases } from './window-cases.js'
+import { averageCases, convolutionCases, depthwiseCases, maximumCases, planeCases, unfilledCases, wideCases } from './window-cases.js'
 
 /** A backward operator by its ports: names of the forward's ports, `gy` for the gradient of its first output, `gx` for that of `x`. */
 export interface BackwardRow {
@@ -271,7 +271,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...wideCases],
+    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...wideCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

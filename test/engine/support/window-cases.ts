@@ -95,6 +95,14 @@ export const unfilledCases: readonly Use[] = [
   convolution({ image: [2, 4, 8, 8], filters: 9, kernel: [3, 3] })
 ].flat()
 
+/** What the kernels over planes take: one register of outputs, an odd number and many; rows of one and of two pieces; more taps in a row than are summed at once, and one. */
+export const planeCases: readonly Use[] = [
+  convolution({ image: [2, 5, 4, 10], filters: 9, kernel: [3, 3] }),
+  convolution({ image: [1, 4, 6, 8], filters: 13, kernel: [1, 1] }),
+  convolution({ image: [3, 3, 14, 22], filters: 7, kernel: [7, 7] }),
+  convolution({ image: [2, 2, 9, 26], filters: 21, kernel: [4, 3] })
+].flat()
+
 /** What the kernels for filters of 3x3 take: rows around the pieces that are computed at once, planes of several shares, images that are multiplied together and one that is left; then what they leave. */
 export const wideCases: readonly Use[] = [
   ...[7, 8, 9, 11, 12, 13, 16, 17, 25, 33].map((width) =>
