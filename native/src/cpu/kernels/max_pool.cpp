@@ -1,5 +1,6 @@
 // The maximum over windows, with its position kh * KW + kw as a byte: the first in row-major order wins, a NaN is greater than all, padding
 // never wins (PyTorch's rule). The gradient goes where the position says.
+#include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/strips.h"
 #include "cpu/kernels/window.h"
 
@@ -29,19 +30,10 @@ template <int Half> Floats interleaved(Floats even, Floats odd) {
 int first_of_pairs(int count) { return std::min(kLanes, 2 * count); }
 int second_of_pairs(int count) { return std::max(0, 2 * count - kLanes); }
 
-// body.operator()<Partial>(oh, ow, count) for the outputs of a plane, up to a register of a row at once, in order. A register that is not
-// Partial may reach behind its row: what it reads and writes there lies in the plane, and is written again later.
-template <class Body> void for_each_of_plane(const Activation& x, const Activation& y, const Body& body) {
-  for (int64_t oh = 0; oh < y.height; ++oh) {
-    for (int64_t ow = 0; ow < y.width; ow += kLanes) {
-      const int64_t outputs = oh * y.width + ow, inputs = 2 * oh * x.width + 2 * ow;
-      const auto count = static_cast<int>(std::min<int64_t>(kLanes, y.width - ow));
-      if (outputs + kLanes <= y.plane() && inputs + x.width + 2 * kLanes <= x.plane())
-        body.template operator()<false>(oh, ow, count);
-      else
-        body.template operator()<true>(oh, ow, count);
-    }
-  }
+// body.operator()<Partial>(oh, ow, count) for the outputs of a plane, up to a register of a row at once.
+template <class Body> void for_each_of_plane(const Activation& y, const Body& body) {
+  for (int64_t oh = 0; oh < y.height; ++oh)
+    for_each_register(0, y.width, [&]<bool Partial>(int64_t ow, int count) { body.template operator()<Partial>(oh, ow, count); });
 }
 
 template <class T> class MaxPool final : public Kernel {
@@ -69,7 +61,7 @@ template <class T> class MaxPool final : public Kernel {
  private:
   template <bool Positioned> void pool_plane(const Strip& strip) const {
     const int64_t width = x_view_.width;
-    for_each_of_plane(x_view_, y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
+    for_each_of_plane(y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
       const T* const from = x_ + strip.begin(x_view_) + 2 * (oh * width + ow);
       const int64_t to = strip.begin(y_view_) + oh * y_view_.width + ow;
       const auto pairs = [&](const T* row, Floats& even, Floats& odd) {
@@ -193,7 +185,7 @@ template <class T> class MaxPoolBackward final : public Kernel {
   void spread_plane(const Strip& strip) const {
     const int64_t width = x_view_.width;
     T* const plane = gx_ + strip.begin(x_view_);
-    for_each_of_plane(x_view_, y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
+    for_each_of_plane(y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
       const int64_t from = strip.begin(y_view_) + oh * y_view_.width + ow;
       const Ints where = load<Partial>(position_ + from, count);
       const Floats g = load<Partial>(gy_ + from, count);
