@@ -21,8 +21,10 @@ scripts/commit.sh >"$work/.gpu/commit"
 
 cp "$(readlink -f "$(command -v node)")" "$work/bin/node"
 cp -r dist bin package.json "$work/"
-mkdir -p "$work/bench/node_modules"
-cp -r bench/dist bench/peers bench/package.json "$work/bench/"
+mkdir -p "$work/bench/node_modules" "$work/bench/peers"
+cp -r bench/dist bench/package.json "$work/bench/"
+# Without the Python packages that `bench/peers/setup` has put beside them: those of the machine are measured.
+cp bench/peers/*.py "$work/bench/peers/"
 cp -r native/build/Release "$work/native/build/"
 if [[ -e native/build-cuda/Release/arbalest-cuda-probe ]]; then
   mkdir -p "$work/native/build-cuda/Release"

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { workloadOf, type Case } from '../cases.js'
 import { spreads, taskArguments, type Way } from './way.js'
 
@@ -14,6 +13,8 @@ const require = commonRequire(import.meta.url), __filename = import.meta.filenam
 
 /** Only the packages' modules for bundlers register gradients: their builds for Node.js can predict, and not train. */
 async function bundle(): Promise<void> {
+  // No other bench needs it, nor does a machine that has a packed checkout.
+  const { build } = await import('esbuild')
   await build({
     entryPoints: [fileURLToPath(new URL('tfjs-child.js', import.meta.url))],
     outfile: PROGRAM,

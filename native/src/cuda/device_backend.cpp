@@ -6,6 +6,7 @@
 
 #include "cuda/device_dataset.h"
 #include "cuda/lowering.h"
+#include "cuda/operators/tile_convolution.h"
 #include "cuda/passes/passes.h"
 #include "cuda/table.h"
 
@@ -77,7 +78,7 @@ std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, Devi
   return {copy, &copy->view};
 }
 
-LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request); }
+LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request, most_of_cluster() > 1); }
 
 size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
 
@@ -112,6 +113,7 @@ std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
   if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make) return op->make(own, current());
+  if (auto kernel = make_tile_convolution(own, current())) return kernel;
   if (auto kernel = make_library(own, current())) return kernel;
   throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
 }

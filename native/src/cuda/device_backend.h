@@ -10,6 +10,9 @@
 
 namespace arbalest::cuda {
 
+// The most blocks of a cluster on every GPU that has clusters.
+inline constexpr int kMostOfCluster = 8;
+
 class DeviceBackend : public Backend {
  public:
   explicit DeviceBackend(int number) : number_(number) {}
@@ -18,6 +21,8 @@ class DeviceBackend : public Backend {
   int number() const { return number_; }
   // Work of the calling thread that uses no stream goes to this device from now on.
   virtual void make_current() const noexcept {}
+  // The most blocks of a cluster; 1 on a GPU before Hopper.
+  virtual int most_of_cluster() const = 0;
   Capabilities capabilities() const override {
     return {.own_memory = true, .streams = true, .recording = true, .reorders_together = true, .layouts_of_any_type = true};
   }

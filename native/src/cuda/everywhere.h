@@ -6,3 +6,12 @@
 #else
 #define EVERYWHERE
 #endif
+
+// The next loop's body several times over, so that its reads are under way together; and as often as it runs.
+#if defined(__CUDA_ARCH__)
+#define UNROLLED _Pragma("unroll 4")
+#define WHOLLY_UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED
+#define WHOLLY_UNROLLED
+#endif

@@ -1,21 +1,29 @@
-// The two ways in which our kernels run. Their programs are the same objects on a GPU and in the stand-in; only this file knows the
+// The three ways in which our kernels run. Their programs are the same objects on a GPU and in the stand-in; only this file knows the
 // difference.
 //
-//   each(stream, n, f)        f(i) for every i below n, in any order and at once
-//   blocks(stream, count, p)  `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
+//   each(stream, n, f)               f(i) for every i below n, in any order and at once
+//   blocks(stream, count, p)         `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
+//   clusters(stream, count, size, p) `count` clusters of `size` blocks of kThreads threads. Each thread has a P::Own of its own throughout, each block
+//                                    p.shared_bytes() that the other blocks of its cluster can read. The threads of a block meet after each of
+//                                    the p.phases() phases; those of a cluster after each for which p.together(phase) is true, and before the end.
 //
 // Programs are plain structures, copied when they are queued: pointers, extents, and an EVERYWHERE operator() or run().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/error.h"
-#include "cuda/device_stream.h"
+#include "cuda/device_backend.h"
 #include "cuda/everywhere.h"
 #if defined(__CUDACC__)
+#include <cooperative_groups.h>
+
 #include "cuda/device/cuda_stream.h"
 #else
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "cuda/host/host_stream.h"
 #include "cuda/host/launches.h"
@@ -28,6 +36,29 @@ inline constexpr int kThreads = 256;
 // The limits of all GPUs and toolkits, which the stand-in checks too: bytes of a launch's arguments, and of a block's shared memory without
 // special settings. The number of blocks needs no check: they lie along the axis that allows as many blocks as a tensor has elements.
 inline constexpr size_t kMostArguments = 4096, kMostShared = 48 << 10;
+
+// The most shared memory of a cluster's block, which all GPUs since Ampere have.
+inline constexpr size_t kMostClusterShared = 96 << 10;
+
+// A block's place in its cluster, and the shared memory of the cluster's blocks, from a multiple of 16 bytes on.
+struct ClusterBlock {
+  int64_t cluster;
+  int rank, size;
+#if defined(__CUDA_ARCH__)
+  unsigned char* memory;
+  EVERYWHERE unsigned char* own() const { return memory; }
+  EVERYWHERE const unsigned char* of(int other) const {
+#if __CUDA_ARCH__ >= 900
+    if (other != rank) return cooperative_groups::this_cluster().map_shared_rank(memory, static_cast<unsigned>(other));
+#endif
+    return memory;
+  }
+#else
+  unsigned char* const* memory;
+  EVERYWHERE unsigned char* own() const { return memory[rank]; }
+  EVERYWHERE const unsigned char* of(int other) const { return memory[other]; }
+#endif
+};
 
 // The most learners of one launch: rows of a table among its arguments, which needs no separate copy to the device.
 inline constexpr int kMostTogether = 32;
@@ -48,6 +79,26 @@ template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(con
   }
 }
 
+template <class P> __global__ void __launch_bounds__(kThreads) clusters_kernel(const __grid_constant__ P program, int size) {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(16) unsigned char memory[];
+  const ClusterBlock block{static_cast<int64_t>(blockIdx.x) / size, static_cast<int>(blockIdx.x) % size, size, memory};
+  typename P::Own own;
+  const int phases = program.phases();
+  for (int phase = 0; phase < phases; ++phase) {
+    program.run(phase, block, static_cast<int>(threadIdx.x), own);
+#if __CUDA_ARCH__ >= 900
+    // Nobody ends while another reads its memory.
+    if (size > 1 && (program.together(phase) || phase + 1 == phases)) {
+      cooperative_groups::this_cluster().sync();
+      continue;
+    }
+#endif
+    if (phase + 1 < phases) __syncthreads();
+  }
+#endif
+}
+
 template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
   static_assert(sizeof(n) + sizeof(F) <= kMostArguments);
   if (n == 0) return;
@@ -60,6 +111,24 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
   if (count == 0) return;
   blocks_kernel<<<static_cast<unsigned>(count), kThreads, 0, handle_of(stream)>>>(program);
   check_launch();
+}
+
+template <class P> void clusters(DeviceStream& stream, int64_t count, int size, const P& program) {
+  static_assert(sizeof(P) + sizeof(int) <= kMostArguments);
+  const size_t bytes = program.shared_bytes();
+  if (bytes > kMostShared)
+    check(cudaFuncSetAttribute(clusters_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "launch of a kernel");
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(size), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(count * size), 1, 1};
+  config.blockDim = {kThreads, 1, 1};
+  config.dynamicSmemBytes = bytes;
+  config.stream = handle_of(stream);
+  config.attrs = &attribute;
+  config.numAttrs = size > 1 ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, clusters_kernel<P>, program, size), "launch of a kernel");
 }
 
 #else
@@ -82,6 +151,29 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
       std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
       for (int phase = 0; phase < P::kPhases; ++phase)
         for (int thread = 0; thread < kThreads; ++thread) program.run(phase, block, thread, shared);
+    }
+  });
+}
+
+template <class P> void clusters(DeviceStream& stream, int64_t count, int size, const P& program) {
+  static_assert(sizeof(P) + sizeof(int) <= kMostArguments);
+  const size_t bytes = (program.shared_bytes() + 15) / 16 * 16;
+  if (bytes > kMostClusterShared || size > kMostOfCluster)
+    throw Error("INTERNAL", "a cluster: received blocks of more shared memory than a GPU has, or more of them; report this");
+  count_launch<P>();
+  queue_of(stream).submit([count, size, bytes, program] {
+    struct alignas(16) Piece { unsigned char bytes[16]; };
+    std::vector<Piece> shared(bytes / sizeof(Piece) * static_cast<size_t>(size));
+    std::vector<typename P::Own> own(static_cast<size_t>(size) * kThreads);
+    std::vector<unsigned char*> memory;
+    for (int rank = 0; rank < size; ++rank) memory.push_back(reinterpret_cast<unsigned char*>(shared.data()) + static_cast<size_t>(rank) * bytes);
+    for (int64_t cluster = 0; cluster < count; ++cluster) {
+      std::memset(static_cast<void*>(shared.data()), 0xff, shared.size() * sizeof(Piece));
+      std::memset(static_cast<void*>(own.data()), 0xff, own.size() * sizeof(typename P::Own));
+      for (int phase = 0; phase < program.phases(); ++phase)
+        for (int rank = 0; rank < size; ++rank)
+          for (int thread = 0; thread < kThreads; ++thread)
+            program.run(phase, ClusterBlock{cluster, rank, size, memory.data()}, thread, own[static_cast<size_t>(rank * kThreads + thread)]);
     }
   });
 }

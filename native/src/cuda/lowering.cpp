@@ -4,6 +4,7 @@
 
 #include "cuda/layouts.h"
 #include "cuda/operators/bias.h"
+#include "cuda/operators/tile_convolution.h"
 #include "cuda/table.h"
 
 namespace arbalest::cuda {
@@ -76,6 +77,15 @@ TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& reques
   return offered;
 }
 
+bool is_own_convolution(const LoweringRequest& request, bool clusters) {
+  const auto has = [&](const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
+    return is_tile_convolution(request.kind, request.precision, x.shape, w.shape, y.shape, request.attributes);
+  };
+  if (request.kind == "conv2d") return has(request.inputs.at(0), request.inputs.at(1), request.outputs.at(0));
+  if (request.kind == "conv2dBackwardData") return has(request.outputs.at(0), request.inputs.at(1), request.inputs.at(0));
+  return request.kind == "conv2dBackwardWeights" && clusters && has(request.inputs.at(0), request.outputs.at(0), request.inputs.at(1));
+}
+
 bool takes(const std::vector<Port>& ports, size_t tensors) {
   return tensors <= ports.size() || (!ports.empty() && ports.back() == Port::parts);
 }
@@ -98,7 +108,7 @@ LoweringAnswer lower_reorder(const LoweringRequest& request) {
 
 }  // namespace
 
-LoweringAnswer lower_operator(const LoweringRequest& request) {
+LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters) {
   if (request.precision != Type::f32 && request.precision != Type::bf16)
     throw Error("UNSUPPORTED_PRECISION", "precision: received f64; the cuda backend computes in f32 and bf16, use the reference backend");
   if (request.kind == "reorder") return lower_reorder(request);
@@ -110,15 +120,20 @@ LoweringAnswer lower_operator(const LoweringRequest& request) {
                                        " and gives " + std::to_string(op.outputs.size()));
   const std::string common = request.inputs.empty() ? std::string(kPlain) : common_layout(request);
   LoweringAnswer answer;
+  answer.implementation = op.implementation;
   answer.inputs = answered(request.inputs, op.inputs, request, common);
   answer.outputs = answered(request.outputs, op.outputs, request, common);
+  if (is_own_convolution(request, clusters)) {
+    answer.implementation = "own";
+    // Our kernel has the gradient of its weights in f32; cuDNN's has it in the type of its images.
+    if (request.kind == "conv2dBackwardWeights") answer.outputs[0].type = Type::f32;
+  }
   for (const auto& [output, input] : op.in_place) {
     const auto o = static_cast<size_t>(output), i = static_cast<size_t>(input);
     if (o >= answer.outputs.size() || i >= answer.inputs.size()) continue;
     if (!answer.outputs[o].shape.empty() && !answer.inputs[i].shape.empty()) answer.in_place.emplace_back(output, input);
   }
   if (op.scratch) answer.scratch_bytes = op.scratch(request);
-  answer.implementation = op.implementation;
   return answer;
 }
 

@@ -5,8 +5,8 @@
 
 namespace arbalest::cuda {
 
-// Throws UNSUPPORTED_OPERATOR and UNSUPPORTED_PRECISION.
-LoweringAnswer lower_operator(const LoweringRequest& request);
+// `clusters`: whether the device has clusters of blocks. Throws UNSUPPORTED_OPERATOR and UNSUPPORTED_PRECISION.
+LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters);
 
 // Throws INVALID_PROGRAM for a layout that is not this backend's, and for tensors of 2^31 elements and more.
 size_t bytes_of(const TensorSpec& spec);

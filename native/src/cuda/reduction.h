@@ -8,6 +8,27 @@
 
 namespace arbalest::cuda {
 
+// A sum of each of a block's threads. Word by word, and of each word all threads' side by side: neighbouring threads then have banks of their own,
+// however long a sum is.
+template <class Sum> struct SumsOfThreads {
+  static constexpr int kWords = sizeof(Sum) / sizeof(uint32_t);
+  static_assert(kWords * sizeof(uint32_t) == sizeof(Sum));
+  uint32_t words[kWords][kThreads];
+
+  EVERYWHERE void put(int thread, const Sum& sum) {
+    uint32_t own[kWords];
+    memcpy(own, &sum, sizeof sum);
+    for (int word = 0; word < kWords; ++word) words[word][thread] = own[word];
+  }
+  EVERYWHERE Sum get(int thread) const {
+    uint32_t own[kWords];
+    for (int word = 0; word < kWords; ++word) own[word] = words[word][thread];
+    Sum sum;
+    memcpy(&sum, own, sizeof sum);
+    return sum;
+  }
+};
+
 // R has a type Sum, `int lanes` (a power of two up to kThreads: threads of the same number modulo `lanes` are summed), and
 //   Sum partial(int64_t block, int thread) const;               what one thread found
 //   static Sum sum(const Sum& left, const Sum& right);
@@ -16,25 +37,7 @@ template <class R> struct Reduction {
   static constexpr int kLevels = 8;
   static_assert(kThreads == 1 << kLevels);
   static constexpr int kPhases = 1 + kLevels + 1;
-  // Word by word, and of each word all threads' side by side: neighbouring threads then have banks of their own, however long a sum is.
-  struct Shared {
-    static constexpr int kWords = sizeof(typename R::Sum) / sizeof(uint32_t);
-    static_assert(kWords * sizeof(uint32_t) == sizeof(typename R::Sum));
-    uint32_t words[kWords][kThreads];
-
-    EVERYWHERE void put(int thread, const typename R::Sum& sum) {
-      uint32_t own[kWords];
-      memcpy(own, &sum, sizeof sum);
-      for (int word = 0; word < kWords; ++word) words[word][thread] = own[word];
-    }
-    EVERYWHERE typename R::Sum get(int thread) const {
-      uint32_t own[kWords];
-      for (int word = 0; word < kWords; ++word) own[word] = words[word][thread];
-      typename R::Sum sum;
-      memcpy(&sum, own, sizeof sum);
-      return sum;
-    }
-  };
+  using Shared = SumsOfThreads<typename R::Sum>;
 
   R r;
 

@@ -1,7 +1,7 @@
 import type { Attributes, OperatorKind } from '../../../src/model/graph.js'
 import * as magnitude from './magnitudes.js'
 import { activation, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
-import { averageCases, convolutionCases, depthwiseCases, maximumCases, planeCases, unfilledCases, wideCases } from './window-cases.js'
+import { averageCases, convolutionCases, depthwiseCases, maximumCases, planeCases, tileCases, unfilledCases, wideCases } from './window-cases.js'
 
 /** A backward operator by its ports: names of the forward's ports, `gy` for the gradient of its first output, `gx` for that of `x`. */
 export interface BackwardRow {
@@ -83,10 +83,11 @@ const linearCases: Use[] = [
   }))
 })
 
-/** More rows and more channels than one block of a GPU takes. */
+/** More rows and more channels than one block of a GPU takes, and more rows than a cluster of blocks. */
 const LARGE_IMAGES = [
   [4, 12, 40, 41],
-  [2, 300, 6, 6]
+  [2, 300, 6, 6],
+  [1, 8, 182, 182]
 ] as const
 
 const batchNormCases = (inference: boolean): Use[] =>
@@ -271,7 +272,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...wideCases],
+    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

@@ -103,6 +103,30 @@ export const planeCases: readonly Use[] = [
   convolution({ image: [2, 2, 9, 26], filters: 21, kernel: [4, 3] })
 ].flat()
 
+/**
+ * What the CUDA kernels by tiles take: every pair of their channel counts, tiles that an image does not fill, pixels that fill no group of 16, more tiles
+ * than a cluster has under way, strides; then what they leave.
+ */
+export const tileCases: readonly Use[] = [
+  ...[16, 32, 64].flatMap((channels) =>
+    [16, 32, 64].map((filters) => convolution({ image: [2, channels, 5, 7], filters, kernel: [3, 3], padding: [1, 1] }))
+  ),
+  convolution({ image: [3, 16, 32, 32], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [40, 16, 6, 31], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [1, 16, 13, 64], filters: 32, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [5, 32, 16, 16], filters: 32, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [1, 64, 16, 16], filters: 64, kernel: [3, 3], padding: [1, 1] }),
+  ...[
+    [2, 16, 32, 32],
+    [3, 32, 17, 31],
+    [1, 64, 16, 16],
+    [2, 16, 1, 2]
+  ].map(([n, c, h, w]) => convolution({ image: [n!, c!, h!, w!], filters: 64, kernel: [3, 3], padding: [1, 1], stride: [2, 2] })),
+  convolution({ image: [1, 16, 33, 32], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [1, 32, 2, 33], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [1, 16, 6, 6], filters: 48, kernel: [3, 3], padding: [1, 1] })
+].flat()
+
 /** What the kernels for filters of 3x3 take: rows around the pieces that are computed at once, planes of several shares, images that are multiplied together and one that is left; then what they leave. */
 export const wideCases: readonly Use[] = [
   ...[7, 8, 9, 11, 12, 13, 16, 17, 25, 33].map((width) =>

@@ -37,6 +37,12 @@ int gpu_count() {
   return count;
 }
 
+bool has_clusters(int device) {
+  int has = 0;
+  check(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device), "device");
+  return has != 0;
+}
+
 class CudaBackend final : public DeviceBackend {
  public:
   // The device must be the calling thread's current one.
@@ -48,6 +54,7 @@ class CudaBackend final : public DeviceBackend {
     return all;
   }
   int device_count() override { return gpu_count(); }
+  int most_of_cluster() const override { return clusters_ ? kMostOfCluster : 1; }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return nccl_collective(devices, std::move(peers));
@@ -128,6 +135,7 @@ class CudaBackend final : public DeviceBackend {
   }
 
   const bool tf32_ = is_set("ARBALEST_TF32", "1");
+  const bool clusters_ = has_clusters(number());
   const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};

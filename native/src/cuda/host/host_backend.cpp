@@ -16,6 +16,7 @@
 #include "cuda/host/host_tier.h"
 #include "cuda/host/launches.h"
 #include "cuda/host/library_kernels.h"
+#include "cuda/launch.h"
 #include "cuda/reserved_memory.h"
 #include "interface_hash.h"
 
@@ -39,6 +40,7 @@ class HostBackend final : public DeviceBackend {
   explicit HostBackend(int number) : DeviceBackend(number) {}
 
   int device_count() override { return kHostDevices; }
+  int most_of_cluster() const override { return kMostOfCluster; }
   Backend& device(int number) override { return *host_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return host_collective(devices, std::move(peers));

@@ -1,19 +1,18 @@
-// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. Two kernels: moments of
-// each chunk of rows, then in every block those of its channels from the chunks', and y.
+// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel by clusters where they take it,
+// otherwise two: moments of each chunk of rows, then in every block those of its channels from the chunks', and y.
 #include <cmath>
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/batch_norm_of_clusters.h"
 #include "cuda/operators/bounds.h"
 #include "cuda/operators/channel_tiles.h"
+#include "cuda/operators/moments.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {
-
-// Mean and sum of squared deviations of V channels over `count` rows, merged by Chan, Golub and LeVeque's rule.
-template <int V> struct Moments { float count, mean[V], squares[V]; };
 
 template <class T, int V> struct ChunkMoments {
   using Sum = Moments<V>;
@@ -24,40 +23,11 @@ template <class T, int V> struct ChunkMoments {
   int lanes;
 
   EVERYWHERE Sum partial(int64_t block, int thread) const {
-    Sum found{};
-    const int pack = tiles.pack(block, thread), first = tiles.first_row(block, thread), end = tiles.end_row(block);
-    if (pack >= tiles.packs || first >= end) return found;
-    // Differences from the first row: sums of squares then lose nothing to a large mean.
-    const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(first) * tiles.packs + pack);
-    float sums[V] = {}, squares[V] = {};
-    for (int row = first; row < end; row += tiles.row_step()) {
-      const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * tiles.packs + pack);
-      for (int v = 0; v < V; ++v) {
-        const float difference = float(values.at[v]) - float(origin.at[v]);
-        sums[v] += difference;
-        squares[v] += difference * difference;
-      }
-      found.count += 1;
-    }
-    for (int v = 0; v < V; ++v) {
-      const float shift = sums[v] / found.count;
-      found.mean[v] = float(origin.at[v]) + shift;
-      found.squares[v] = squares[v] - sums[v] * shift;
-    }
-    return found;
+    const int pack = tiles.pack(block, thread);
+    if (pack >= tiles.packs) return {};
+    return Sum::of_rows(x + pack * V, tiles.packs, tiles.first_row(block, thread), tiles.end_row(block), tiles.row_step());
   }
-
-  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) {
-    Sum both = left;
-    both.count = left.count + right.count;
-    const float share = both.count > 0 ? right.count / both.count : 0;
-    for (int v = 0; v < V; ++v) {
-      const float step = right.mean[v] - left.mean[v];
-      both.mean[v] = left.mean[v] + step * share;
-      both.squares[v] = left.squares[v] + right.squares[v] + step * step * left.count * share;
-    }
-    return both;
-  }
+  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) { return left + right; }
 
   EVERYWHERE void finish(int64_t block, int lane, const Sum& sum) const {
     const int pack = tiles.pack(block, lane);
@@ -150,6 +120,7 @@ template <class T, int V> struct Normalise {
 };
 
 MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
+  if (auto kernel = make_batch_norm_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
     using T = typename P::T;

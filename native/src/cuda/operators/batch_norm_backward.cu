@@ -1,45 +1,18 @@
 // With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
-// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). Two kernels: the sums of each chunk of rows, then gx.
+// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel by clusters where they take it, otherwise two: the sums of each chunk of rows,
+// then gx.
 #include <cmath>
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
-#include "cuda/operators/bounds.h"
+#include "cuda/operators/batch_norm_gradients.h"
+#include "cuda/operators/batch_norm_of_clusters.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {
-
-// The inputs of both kernels.
-template <class T, int V> struct Gradients {
-  const T* x;                    // (rows, C)
-  const T* y;                    // (rows, C), null without relu
-  const T* gy;                   // (rows, C)
-  const T* gy2;                  // (rows, C) or null
-  const float *mean, *variance;  // (C)
-  float epsilon;
-  Bounds bounds;
-
-  EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
-
-  // The masked sum of V gradients.
-  EVERYWHERE Pack<float, V> masked(int64_t i) const {
-    const Pack<T, V> first = read<T, V>(gy, i);
-    Pack<T, V> second{}, results{};
-    if (gy2) second = read<T, V>(gy2, i);
-    if (y) results = read<T, V>(y, i);
-    Pack<float, V> sums;
-    for (int v = 0; v < V; ++v) {
-      const float sum = gy2 ? float(first.at[v]) + float(second.at[v]) : float(first.at[v]);
-      sums.at[v] = y && !bounds.passes(float(results.at[v])) ? 0.0f : sum;
-    }
-    return sums;
-  }
-};
-
-template <int V> struct TwoSums { float sum[V], product[V]; };
 
 template <class T, int V> struct ChunkSums {
   using Sum = TwoSums<V>;
@@ -50,31 +23,11 @@ template <class T, int V> struct ChunkSums {
   int lanes;
 
   EVERYWHERE Sum partial(int64_t block, int thread) const {
-    Sum found{};
     const int pack = tiles.pack(block, thread);
-    if (pack >= tiles.packs) return found;
-    float centre[V];
-    for (int v = 0; v < V; ++v) centre[v] = from.mean[pack * V + v];
-    for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step()) {
-      const int64_t i = static_cast<int64_t>(row) * tiles.packs + pack;
-      const Pack<float, V> g = from.masked(i);
-      const Pack<T, V> values = read<T, V>(from.x, i);
-      for (int v = 0; v < V; ++v) {
-        found.sum[v] += g.at[v];
-        found.product[v] += g.at[v] * (float(values.at[v]) - centre[v]);
-      }
-    }
-    return found;
+    if (pack >= tiles.packs) return {};
+    return from.sums_of_rows(pack, tiles.packs, tiles.first_row(block, thread), tiles.end_row(block), tiles.row_step());
   }
-
-  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) {
-    Sum both;
-    for (int v = 0; v < V; ++v) {
-      both.sum[v] = left.sum[v] + right.sum[v];
-      both.product[v] = left.product[v] + right.product[v];
-    }
-    return both;
-  }
+  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) { return left + right; }
 
   EVERYWHERE void finish(int64_t block, int lane, const Sum& sum) const {
     const int pack = tiles.pack(block, lane);
@@ -157,20 +110,14 @@ template <class T, int V> struct BatchNormBackward {
 };
 
 MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  if (auto kernel = make_batch_norm_backward_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
     using T = typename P::T;
     constexpr int V = P::V;
     const ChannelTiles chunks(image.rows(), image.c / V, kMostPartials), tiles(image.rows(), image.c / V, 256);
     auto* const partials = static_cast<float*>(spec.scratch);
-    const Gradients<T, V> from{spec.inputs[0].as<T>(),
-                               Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr,
-                               spec.inputs[5].as<T>(),
-                               spec.inputs[6].as<T>(),
-                               spec.inputs[2].as<float>(),
-                               spec.inputs[3].as<float>(),
-                               static_cast<float>(spec.attributes.number("epsilon")),
-                               Bounds(spec.attributes)};
+    const Gradients<T, V> from(spec);
     const ChunkSums<T, V> sums{from, partials, chunks, chunks.lanes};
     const BatchNormBackward<T, V> backward{from,
                                            partials,

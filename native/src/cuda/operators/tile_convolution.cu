@@ -1,0 +1,307 @@
+#include "cuda/operators/tile_convolution.h"
+
+#include <algorithm>
+
+#include "cuda/device_backend.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/queued.h"
+#include "cuda/tile_product.h"
+
+namespace arbalest::cuda {
+namespace {
+
+constexpr int kTaps = 9, kWarps = kThreads / 32;
+// Between neighbouring lines in shared memory: eight lines then lie in banks of their own.
+constexpr int kGap = 8;
+// Elements of an image, and of a row of it, beyond which it is cuDNN's.
+constexpr int64_t kMostOfImage = 16384, kMostOfRow = 1024;
+
+// Some whole rows of an output image, and the input rows that they are computed from, with a border of zeros.
+struct RowTiles {
+  Image in, out;
+  int stride;
+  int rows;       // of the output, in a tile
+  int per_image;  // tiles
+
+  // At most `pixels` outputs a tile, or one row.
+  RowTiles(const Image& in_, const Image& out_, int stride_, int pixels) : in(in_), out(out_), stride(stride_) {
+    rows = std::clamp(pixels / out.w, 1, out.h);
+    per_image = (out.h + rows - 1) / rows;
+  }
+
+  EVERYWHERE int count() const { return out.n * per_image; }
+  EVERYWHERE int pixels() const { return rows * out.w; }
+  EVERYWHERE int groups() const { return (pixels() + kTile - 1) / kTile; }
+  EVERYWHERE int width() const { return in.w + 2; }
+  EVERYWHERE int height() const { return (rows - 1) * stride + 3; }
+  // In shared memory, of the input.
+  EVERYWHERE int line() const { return in.c + kGap; }
+  EVERYWHERE int elements() const { return height() * width() * line(); }
+  // Where the tap (0, 0) of an output pixel of the tile lies there.
+  EVERYWHERE int place(int pixel) const {
+    const int at = pixel < pixels() ? pixel : 0;
+    return (at / out.w * stride * width() + at % out.w * stride) * line();
+  }
+  EVERYWHERE int tap(int t) const { return (t / 3 * width() + t % 3) * line(); }
+  EVERYWHERE int first_row(int tile) const { return tile % per_image * rows; }
+  // Whether there is such an output pixel, and its number among all.
+  EVERYWHERE bool has(int tile, int pixel) const { return pixel < pixels() && first_row(tile) * out.w + pixel < out.h * out.w; }
+  EVERYWHERE int64_t pixel(int tile, int pixel_) const {
+    return static_cast<int64_t>(tile / per_image) * out.h * out.w + first_row(tile) * out.w + pixel_;
+  }
+
+  template <int C> EVERYWHERE void begin_copies(const Bf16* x, int tile, Bf16* to, int thread) const {
+    constexpr int kPacks = C / 8;
+    const int image = tile / per_image, top = first_row(tile) * stride - 1, all = height() * width() * kPacks;
+    for (int i = thread; i < all; i += kThreads) {
+      const int pack = i % kPacks, at = i / kPacks, row = top + at / width(), column = at % width() - 1;
+      const bool present = row >= 0 && row < in.h && column >= 0 && column < in.w;
+      begin_copy(to + at * (C + kGap) + pack * 8, present ? x + in.at(image, row, column, pack * 8) : x, present);
+    }
+  }
+};
+
+// y = x * w + bias, or the gradient of x, which is the same of gy with the taps in reverse. A block computes a tile of 16 channels, a warp 16 pixels of
+// it. C: channels of its input.
+template <int C, bool kBackward> struct TileConvolution {
+  struct Own {};
+
+  const Bf16* x;      // (N, H, W, C)
+  const Bf16* w;      // (O, 3, 3, C), backwards (C, 3, 3, O)
+  Bf16* y;            // (N, H', W', O)
+  const float* bias;  // (O) or null
+  bool relu;
+  RowTiles tiles;
+
+  // Of the weights of 16 outputs: forwards a line each output, backwards a line each input and tap.
+  static constexpr int kLine = kBackward ? kTaps * kTile + kGap : kTaps * C + kGap;
+  static constexpr int kLinesOfWeights = kBackward ? C : kTile;
+
+  EVERYWHERE size_t shared_bytes() const { return static_cast<size_t>(tiles.elements() + kLinesOfWeights * kLine) * sizeof(Bf16); }
+  EVERYWHERE int phases() const { return 2; }
+  EVERYWHERE bool together(int) const { return false; }
+
+  EVERYWHERE void run(int phase, const ClusterBlock& block, int thread, Own&) const {
+    const int outputs = tiles.out.c / kTile;
+    const int tile = static_cast<int>(block.cluster) / outputs, first = static_cast<int>(block.cluster) % outputs * kTile;
+    auto* const image = reinterpret_cast<Bf16*>(block.own());
+    Bf16* const weights = image + tiles.elements();
+    if (phase == 0) {
+      tiles.begin_copies<C>(x, tile, image, thread);
+      begin_weights(weights, first, thread);
+      end_of_copies();
+      await_copies<0>();
+    } else {
+      for (int group = thread / 32; group < tiles.groups(); group += kWarps) compute(image, weights, tile, first, group, thread % 32);
+    }
+  }
+
+ private:
+  EVERYWHERE void begin_weights(Bf16* to, int first, int thread) const {
+    if constexpr (kBackward) {
+      for (int i = thread; i < C * kTaps * 2; i += kThreads) {
+        const int half = i % 2, tap = i / 2 % kTaps, c = i / 2 / kTaps;
+        begin_copy(to + c * kLine + tap * kTile + half * 8, w + (static_cast<int64_t>(c) * kTaps + tap) * tiles.out.c + first + half * 8, true);
+      }
+    } else {
+      constexpr int kPacks = kTaps * C / 8;
+      for (int i = thread; i < kTile * kPacks; i += kThreads)
+        begin_copy(to + i / kPacks * kLine + i % kPacks * 8, w + static_cast<int64_t>(first + i / kPacks) * kTaps * C + i % kPacks * 8, true);
+    }
+  }
+
+  EVERYWHERE void compute(const Bf16* image, const Bf16* weights, int tile, int first, int group, int lane) const {
+    const TileLines<Operand::left, Lines::rows> pixels([&](int i) { return image + tiles.place(group * kTile + i); }, lane);
+    const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> channels([&](int i) { return weights + i * kLine; }, lane);
+    TileSum sum{};
+    WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
+      WHOLLY_UNROLLED for (int c = 0; c < C; c += kTile) {
+        const int of = kBackward ? c * kLine + (kTaps - 1 - tap) * kTile : tap * C + c;
+        add_product(sum, pixels.at(tiles.tap(tap) + c), channels.at(of), lane);
+      }
+    }
+    for (int i = 0; i < 8; i += 2) {
+      const int pixel = group * kTile + TileSum::row(lane, i), c = first + TileSum::column(lane, i);
+      if (!tiles.has(tile, pixel)) continue;
+      Pack<Bf16, 2> values;
+      for (int v = 0; v < 2; ++v) {
+        const float value = sum.at[i + v] + (bias ? bias[c + v] : 0.0f);
+        values.at[v] = Bf16(relu && value < 0 ? 0.0f : value);
+      }
+      write(y, (tiles.pixel(tile, pixel) * tiles.out.c + c) / 2, values);
+    }
+  }
+};
+
+// The gradient of w, in f32. A cluster has 16 of the outputs; each of its blocks sums every `size`-th tile, a warp every few pixels of it for 16 of the
+// inputs and all taps; then the warps' sums are added up, and the blocks', as trees of fixed order.
+template <int C> struct TileWeightsGradient {
+  struct Own { TileSum sums[kTaps]; };
+  static constexpr int kColumns = C / kTile;         // warps side by side
+  static constexpr int kSplits = kWarps / kColumns;  // warps that share pixels
+  static constexpr int kSums = kColumns * kTaps * 8 * 32;
+  // Tiles under way.
+  static constexpr int kAhead = 3;
+
+  const Bf16* x;   // (N, H, W, C)
+  const Bf16* gy;  // (N, H', W', O)
+  float* gw;       // (O, 3, 3, C)
+  RowTiles tiles;
+  int rounds;  // the most tiles of a block
+
+  static constexpr int kLine = kTile + kGap;
+
+  EVERYWHERE int stage() const { return tiles.elements() + tiles.groups() * kTile * kLine; }
+  EVERYWHERE size_t shared_bytes() const {
+    const size_t staged = static_cast<size_t>(stage()) * kAhead * sizeof(Bf16), summed = size_t{kSums} * sizeof(float) * (kSplits > 2 ? kSplits / 2 : 1);
+    return staged > summed ? staged : summed;
+  }
+  static constexpr int levels() {
+    int found = 0;
+    for (int split = kSplits / 2; split > 0; split /= 2) ++found;
+    return found;
+  }
+  EVERYWHERE int phases() const { return 1 + rounds + 2 * levels() + 2; }
+  EVERYWHERE bool together(int phase) const { return phase == phases() - 2; }
+
+  EVERYWHERE void run(int phase, const ClusterBlock& block, int thread, Own& own) const {
+    const int first = static_cast<int>(block.cluster) * kTile;
+    if (phase <= rounds) return add_tiles(phase, block, first, thread, own);
+    const int warp = thread / 32, split = warp / kColumns, lane = thread % 32, step = phase - rounds - 1;
+    auto* const sums = reinterpret_cast<float*>(block.own());
+    if (step < 2 * levels()) {
+      const int half = kSplits >> (step / 2 + 1), other = split - half;
+      if (step % 2 == 0 && other >= 0 && split < 2 * half) each_sum(own, warp, lane, [&](float& sum, int at) { sums[other * kSums + at] = sum; });
+      if (step % 2 == 1 && other < 0) each_sum(own, warp, lane, [&](float& sum, int at) { sum += sums[split * kSums + at]; });
+    } else if (step == 2 * levels()) {
+      if (split == 0) each_sum(own, warp, lane, [&](float& sum, int at) { sums[at] = sum; });
+    } else {
+      for (int at = block.rank * kThreads + thread; at < kSums; at += block.size * kThreads) settle(block, first, at);
+    }
+  }
+
+ private:
+  EVERYWHERE void add_tiles(int phase, const ClusterBlock& block, int first, int thread, Own& own) const {
+    if (phase == 0) {
+      for (TileSum& sum : own.sums) sum = {};
+      for (int round = 0; round < kAhead - 1; ++round) begin_copies(round, block, first, thread);
+    } else {
+      begin_copies(phase + kAhead - 2, block, first, thread);
+      if ((phase - 1) * block.size + block.rank < tiles.count()) add(at_stage(phase - 1, block), thread, own);
+    }
+    await_copies<kAhead - 2>();
+  }
+
+  EVERYWHERE Bf16* at_stage(int round, const ClusterBlock& block) const {
+    return reinterpret_cast<Bf16*>(block.own()) + round % kAhead * stage();
+  }
+
+  EVERYWHERE void begin_copies(int round, const ClusterBlock& block, int first, int thread) const {
+    const int tile = round * block.size + block.rank;
+    if (tile < tiles.count()) {
+      Bf16 *const image = at_stage(round, block), *const gradients = image + tiles.elements();
+      tiles.begin_copies<C>(x, tile, image, thread);
+      for (int i = thread; i < tiles.groups() * kTile * 2; i += kThreads) {
+        const int half = i % 2, pixel = i / 2;
+        const bool present = tiles.has(tile, pixel);
+        begin_copy(gradients + pixel * kLine + half * 8, present ? gy + tiles.pixel(tile, pixel) * tiles.out.c + first + half * 8 : gy, present);
+      }
+    }
+    end_of_copies();
+  }
+
+  EVERYWHERE void add(const Bf16* image, int thread, Own& own) const {
+    const int warp = thread / 32, lane = thread % 32, c = warp % kColumns * kTile;
+    const Bf16* const gradients = image + tiles.elements();
+    for (int group = warp / kColumns; group < tiles.groups(); group += kSplits) {
+      const TileLines<Operand::left, Lines::columns> outputs([&](int i) { return gradients + (group * kTile + i) * kLine; }, lane);
+      const TileLines<Operand::right, Lines::rows> inputs([&](int i) { return image + tiles.place(group * kTile + i) + c; }, lane);
+      const auto left = outputs.at(0);
+      WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) add_product(own.sums[tap], left, inputs.at(tiles.tap(tap)), lane);
+    }
+  }
+
+  // Calls `f` with each of a thread's sums and its place among those of all columns.
+  template <class F> EVERYWHERE static void each_sum(Own& own, int warp, int lane, const F& f) {
+    WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
+      WHOLLY_UNROLLED for (int i = 0; i < 8; ++i) f(own.sums[tap].at[i], ((warp % kColumns * kTaps + tap) * 8 + i) * 32 + lane);
+    }
+  }
+
+  EVERYWHERE void settle(const ClusterBlock& block, int first, int at) const {
+    float sum = 0;
+    for (int rank = 0; rank < block.size; ++rank) sum += reinterpret_cast<const float*>(block.of(rank))[at];
+    const int lane = at % 32, i = at / 32 % 8, tap = at / 256 % kTaps, column = at / 256 / kTaps;
+    gw[(static_cast<int64_t>(first + TileSum::row(lane, i)) * kTaps + tap) * C + column * kTile + TileSum::column(lane, i)] = sum;
+  }
+};
+
+template <class Make> MadeKernel by_channels(int channels, Make&& make) {
+  if (channels == 16) return make(std::integral_constant<int, 16>{});
+  if (channels == 32) return make(std::integral_constant<int, 32>{});
+  return make(std::integral_constant<int, 64>{});
+}
+
+// The program of the largest tiles, up to 128 pixels, of which `program_of` makes one that a block's shared memory holds.
+template <class ProgramOf> auto with_largest_tiles(const Image& in, const Image& out, int stride, const ProgramOf& program_of) {
+  for (int pixels = 128;; pixels /= 2) {
+    const auto program = program_of(RowTiles(in, out, stride, pixels));
+    if (pixels == 1 || program.shared_bytes() <= kMostClusterShared) return program;
+  }
+}
+
+template <bool kBackward> MadeKernel make_image(const OperatorSpec& spec, const Tensor& x, const Tensor& w, const Tensor& y, DeviceStream& stream) {
+  const Image from(x.shape()), to(y.shape());
+  const int stride = kBackward ? 1 : window_of(spec.attributes, 3, 3).stride[0];
+  return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
+    const auto program = with_largest_tiles(from, to, stride, [&](const RowTiles& tiles) {
+      const bool relu = !kBackward && flag(spec.attributes, "relu");
+      return TileConvolution<C, kBackward>{x.as<Bf16>(), w.as<Bf16>(), y.as<Bf16>(), kBackward ? nullptr : spec.inputs[2].as<float>(), relu, tiles};
+    });
+    return queued([&stream, program] { clusters(stream, static_cast<int64_t>(program.tiles.count()) * program.tiles.out.c / kTile, 1, program); });
+  });
+}
+
+MadeKernel make_weights_gradient(const OperatorSpec& spec, DeviceStream& stream) {
+  const Tensor &x = spec.inputs[0], &gy = spec.inputs[1], &gb = spec.outputs[1];
+  const Image from(x.shape()), to(gy.shape());
+  const int most = stream.backend().most_of_cluster();
+  return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
+    const auto program = with_largest_tiles(from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
+      return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, (tiles.count() + most - 1) / most};
+    });
+    return queued([&stream, program, most, gy, gb, partials = static_cast<float*>(spec.scratch)] {
+      clusters(stream, program.tiles.out.c / kTile, most, program);
+      if (gb) queue_bias_gradient(gy, gy.shape()[1], gb.as<float>(), partials, stream);
+    });
+  });
+}
+
+bool has_tiles(int64_t channels) { return channels == 16 || channels == 32 || channels == 64; }
+
+}  // namespace
+
+bool is_tile_convolution(std::string_view kind, Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes) {
+  if (precision != Type::bf16 || attributes.number("groups", 1) != 1 || w.at(2) != 3 || w.at(3) != 3) return false;
+  const Window window = window_of(attributes, 3, 3);
+  const int stride = window.stride[0];
+  if (stride != window.stride[1] || stride > (kind == "conv2dBackwardData" ? 1 : 2) || window.padding[0] != 1 || window.padding[1] != 1) return false;
+  // A row of a tile's input, its two neighbours and the weights of 16 channels are a block's at least.
+  return has_tiles(x.at(1)) && has_tiles(y.at(1)) && x[1] * x[2] * x[3] <= kMostOfImage && x[1] * x[3] <= kMostOfRow;
+}
+
+MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream) {
+  const std::vector<Tensor>&in = spec.inputs, &out = spec.outputs;
+  const auto takes = [&](const Tensor& x, const Tensor& w, const Tensor& y) {
+    return is_tile_convolution(spec.kind, spec.precision, x.shape(), w.shape(), y.shape(), spec.attributes);
+  };
+  if (spec.kind == "conv2d" && takes(in[0], in[1], out[0])) return make_image<false>(spec, in[0], in[1], out[0], stream);
+  if (spec.kind == "conv2dBackwardData" && takes(out[0], in[1], in[0])) return make_image<true>(spec, in[0], in[1], out[0], stream);
+  // By its type, for which lowering has asked.
+  if (spec.kind == "conv2dBackwardWeights" && spec.precision == Type::bf16 && out[0].spec.type == Type::f32) return make_weights_gradient(spec, stream);
+  return nullptr;
+}
+
+}  // namespace arbalest::cuda
