@@ -23,6 +23,8 @@ class DeviceBackend : public Backend {
   virtual void make_current() const noexcept {}
   // The most blocks of a cluster; 1 on a GPU before Hopper.
   virtual int most_of_cluster() const = 0;
+  // Whether kernels are launched before those before them have ended.
+  virtual bool launches_ahead() const { return false; }
   Capabilities capabilities() const override {
     return {.own_memory = true, .streams = true, .recording = true, .reorders_together = true, .layouts_of_any_type = true};
   }

@@ -7,11 +7,12 @@
 #define EVERYWHERE
 #endif
 
-// The next loop's body several times over, so that its reads are under way together; and as often as it runs.
+// The next loop's body `times` over, so that its reads are under way together; and as often as it runs.
 #if defined(__CUDA_ARCH__)
-#define UNROLLED _Pragma("unroll 4")
+#define ARBALEST_PRAGMA(words) _Pragma(#words)
+#define UNROLLED(times) ARBALEST_PRAGMA(unroll times)
 #define WHOLLY_UNROLLED _Pragma("unroll")
 #else
-#define UNROLLED
+#define UNROLLED(times)
 #define WHOLLY_UNROLLED
 #endif

@@ -65,27 +65,47 @@ inline constexpr int kMostTogether = 32;
 
 #if defined(__CUDACC__)
 
+// Programmatic dependent launch, from Hopper on: a kernel's blocks come to the multiprocessors while the one before it in its stream still ends, and wait
+// here before they touch memory. A kernel lets the next one come in its last phase: blocks that wait for longer would take the place of others' work.
+__device__ inline void await_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ inline void let_next_come() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 template <class F> __global__ void __launch_bounds__(kThreads) each_kernel(int64_t n, const __grid_constant__ F f) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  await_previous();
+  let_next_come();
   if (i < n) f(i);
 }
 
 template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(const __grid_constant__ P program) {
   __shared__ typename P::Shared shared;
+  await_previous();
 #pragma unroll
   for (int phase = 0; phase < P::kPhases; ++phase) {
+    if (phase + 1 == P::kPhases) let_next_come();
     program.run(phase, static_cast<int64_t>(blockIdx.x), static_cast<int>(threadIdx.x), shared);
     if (phase + 1 < P::kPhases) __syncthreads();
   }
 }
 
-template <class P> __global__ void __launch_bounds__(kThreads) clusters_kernel(const __grid_constant__ P program, int size) {
+// Two blocks a multiprocessor at least: while one waits, another works.
+template <class P> __global__ void __launch_bounds__(kThreads, 2) clusters_kernel(const __grid_constant__ P program, int size) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(16) unsigned char memory[];
   const ClusterBlock block{static_cast<int64_t>(blockIdx.x) / size, static_cast<int>(blockIdx.x) % size, size, memory};
   typename P::Own own;
   const int phases = program.phases();
+  await_previous();
   for (int phase = 0; phase < phases; ++phase) {
+    if (phase + 1 == phases) let_next_come();
     program.run(phase, block, static_cast<int>(threadIdx.x), own);
 #if __CUDA_ARCH__ >= 900
     // Nobody ends while another reads its memory.
@@ -99,36 +119,43 @@ template <class P> __global__ void __launch_bounds__(kThreads) clusters_kernel(c
 #endif
 }
 
+template <class... Parameters, class... Arguments>
+void launch(DeviceStream& stream, int64_t count, int cluster, size_t bytes, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  if (bytes > kMostShared)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "launch of a kernel");
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(count), 1, 1};
+  config.blockDim = {kThreads, 1, 1};
+  config.dynamicSmemBytes = bytes;
+  config.stream = handle_of(stream);
+  config.attrs = attributes;
+  if (stream.backend().launches_ahead()) {
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  }
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), "launch of a kernel");
+}
+
 template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
   static_assert(sizeof(n) + sizeof(F) <= kMostArguments);
-  if (n == 0) return;
-  each_kernel<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, handle_of(stream)>>>(n, f);
-  check_launch();
+  if (n > 0) launch(stream, (n + kThreads - 1) / kThreads, 1, 0, each_kernel<F>, n, f);
 }
 
 template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
   static_assert(sizeof(P) <= kMostArguments && sizeof(typename P::Shared) <= kMostShared);
-  if (count == 0) return;
-  blocks_kernel<<<static_cast<unsigned>(count), kThreads, 0, handle_of(stream)>>>(program);
-  check_launch();
+  if (count > 0) launch(stream, count, 1, 0, blocks_kernel<P>, program);
 }
 
 template <class P> void clusters(DeviceStream& stream, int64_t count, int size, const P& program) {
   static_assert(sizeof(P) + sizeof(int) <= kMostArguments);
-  const size_t bytes = program.shared_bytes();
-  if (bytes > kMostShared)
-    check(cudaFuncSetAttribute(clusters_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "launch of a kernel");
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(size), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = {static_cast<unsigned>(count * size), 1, 1};
-  config.blockDim = {kThreads, 1, 1};
-  config.dynamicSmemBytes = bytes;
-  config.stream = handle_of(stream);
-  config.attrs = &attribute;
-  config.numAttrs = size > 1 ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, clusters_kernel<P>, program, size), "launch of a kernel");
+  launch(stream, count * size, size, program.shared_bytes(), clusters_kernel<P>, program, size);
 }
 
 #else

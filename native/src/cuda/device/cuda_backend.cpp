@@ -55,6 +55,7 @@ class CudaBackend final : public DeviceBackend {
   }
   int device_count() override { return gpu_count(); }
   int most_of_cluster() const override { return clusters_ ? kMostOfCluster : 1; }
+  bool launches_ahead() const override { return ahead_; }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return nccl_collective(devices, std::move(peers));
@@ -135,7 +136,9 @@ class CudaBackend final : public DeviceBackend {
   }
 
   const bool tf32_ = is_set("ARBALEST_TF32", "1");
+  // All GPUs with clusters, and no others, have both.
   const bool clusters_ = has_clusters(number());
+  const bool ahead_ = clusters_ && !is_set("ARBALEST_CUDA_AHEAD", "0");
   const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};

@@ -7,9 +7,7 @@
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/batch_norm_gradients.h"
 #include "cuda/operators/bounds.h"
-#include "cuda/operators/moments.h"
 #include "cuda/operators/queued.h"
-#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -27,8 +25,15 @@ struct ClusterRows {
 
   int64_t clusters() const { return (packs + kLanes - 1) / kLanes; }
   EVERYWHERE int pack(const ClusterBlock& block, int lane) const { return static_cast<int>(block.cluster) * kLanes + lane; }
-  EVERYWHERE int first(const ClusterBlock& block) const { return static_cast<int>(static_cast<int64_t>(rows) * block.rank / block.size); }
-  EVERYWHERE int end(const ClusterBlock& block) const { return static_cast<int>(static_cast<int64_t>(rows) * (block.rank + 1) / block.size); }
+  // Those of a cluster's last block may be fewer, or none.
+  EVERYWHERE int most(int size) const { return (rows + size - 1) / size; }
+  EVERYWHERE int of(int rank, int size) const {
+    const int left = rows - rank * most(size);
+    return left < 0 ? 0 : left < most(size) ? left : most(size);
+  }
+  EVERYWHERE int of(const ClusterBlock& block) const { return of(block.rank, block.size); }
+  EVERYWHERE int first(const ClusterBlock& block) const { return block.rank * most(block.size); }
+  EVERYWHERE int end(const ClusterBlock& block) const { return first(block) + of(block); }
   EVERYWHERE static constexpr int step() { return kThreads / kLanes; }
 
   // Calls `read(slot, i)` for some packs of a thread, then `finish(slot, i)` for the same, until all are done.
@@ -43,41 +48,66 @@ struct ClusterRows {
   }
 };
 
-// S has a type Sum, of which a block's threads find theirs; a type Numbers, what a block knows of its channels; and
-//   Sum partial(const ClusterBlock&, int thread) const
-//   void settle(const ClusterBlock&, int channel, const Found&, Numbers&) const     one of the block's channels, from what all blocks have found
+// S finds two sums of each of a block's channels, makes two numbers of them that the cluster's blocks exchange, and applies what it makes of all blocks':
+//   Own                                                                               what a thread reads before it is needed
+//   Numbers                                                                           what a block knows of its channels
+//   void read_ahead(const ClusterBlock&, int channel, Own&) const
+//   TwoSums<V> partial(const ClusterBlock&, int thread) const
+//   void conclude(const ClusterBlock&, const Own&, float&, float&) const                  a channel's two sums to two numbers
+//   void settle(const ClusterBlock&, int channel, const Own&, const float*, Numbers&) const   from the channel's of all blocks, kNumbers apart
 //   void apply(const ClusterBlock&, int thread, const Numbers&) const
+// In its phases a thread waits for memory as seldom as can be: that, and no arithmetic, is what takes their time.
 template <class S> struct SumAndApply {
-  struct Own {};
-  using Sum = typename S::Sum;
+  using Own = typename S::Own;
+  static constexpr int kChannels = kLanes * S::kWidth, kNumbers = 2 * kChannels, kParts = kThreads / kNumbers;
   struct Shared {
-    SumsOfThreads<Sum> sums;
-    Sum found[kLanes];
+    // The gap keeps neighbouring sums in banks of their own.
+    float sums[2 * S::kWidth][kThreads + kLanes];
+    float parts[kParts][kNumbers];
+    float found[kNumbers];
+    float all[kMostOfCluster][kNumbers];
     typename S::Numbers numbers;
   };
-  // Of threads with the same lane.
-  static constexpr int kLevels = 7;
-  static_assert(kThreads == kLanes << kLevels);
 
   S s;
 
   EVERYWHERE size_t shared_bytes() const { return sizeof(Shared); }
-  EVERYWHERE int phases() const { return 1 + kLevels + 3; }
-  EVERYWHERE bool together(int phase) const { return phase == kLevels + 1; }
+  EVERYWHERE int phases() const { return 6; }
+  EVERYWHERE bool together(int phase) const { return phase == 2; }
 
-  EVERYWHERE void run(int phase, const ClusterBlock& block, int thread, Own&) const {
+  EVERYWHERE void run(int phase, const ClusterBlock& block, int thread, Own& own) const {
     Shared& shared = *reinterpret_cast<Shared*>(block.own());
+    const bool has_channel = thread < kChannels && s.rows.pack(block, thread / S::kWidth) < s.rows.packs;
     if (phase == 0) {
-      shared.sums.put(thread, s.rows.pack(block, thread % kLanes) < s.rows.packs ? s.partial(block, thread) : Sum{});
-    } else if (phase <= kLevels) {
-      const int stride = kThreads >> phase;
-      if (thread < stride) shared.sums.put(thread, shared.sums.get(thread) + shared.sums.get(thread + stride));
-    } else if (phase == kLevels + 1) {
-      if (thread < kLanes) shared.found[thread] = shared.sums.get(thread);
-    } else if (phase == kLevels + 2) {
-      if (thread < kLanes * S::kWidth && s.rows.pack(block, thread / S::kWidth) < s.rows.packs)
-        s.settle(block, thread, [&](int rank) -> const Sum& { return reinterpret_cast<const Shared*>(block.of(rank))->found[thread / S::kWidth]; },
-                 shared.numbers);
+      TwoSums<S::kWidth> found{};
+      if (has_channel) s.read_ahead(block, thread, own);
+      if (s.rows.pack(block, thread % kLanes) < s.rows.packs) found = s.partial(block, thread);
+      for (int v = 0; v < S::kWidth; ++v) {
+        shared.sums[v][thread] = found.sum[v];
+        shared.sums[S::kWidth + v][thread] = found.product[v];
+      }
+    } else if (phase == 1) {
+      const int number = thread % kNumbers, lane = number % kLanes, part = thread / kNumbers;
+      float sum = 0;
+      WHOLLY_UNROLLED for (int i = 0; i < kThreads / kLanes / kParts; ++i) sum += shared.sums[number / kLanes][lane + kLanes * (part + kParts * i)];
+      shared.parts[part][number] = sum;
+    } else if (phase == 2) {
+      if (!has_channel) return;
+      // Of channel v of a lane.
+      const int v = thread % S::kWidth, lane = thread / S::kWidth, first = v * kLanes + lane, second = (S::kWidth + v) * kLanes + lane;
+      float sum = 0, product = 0;
+      WHOLLY_UNROLLED for (int part = 0; part < kParts; ++part) {
+        sum += shared.parts[part][first];
+        product += shared.parts[part][second];
+      }
+      s.conclude(block, own, sum, product);
+      shared.found[thread] = sum;
+      shared.found[kChannels + thread] = product;
+    } else if (phase == 3) {
+      for (int i = thread; i < kNumbers * block.size; i += kThreads)
+        shared.all[i / kNumbers][i % kNumbers] = reinterpret_cast<const Shared*>(block.of(i / kNumbers))->found[i % kNumbers];
+    } else if (phase == 4) {
+      if (has_channel) s.settle(block, thread, own, &shared.all[0][thread], shared.numbers);
     } else if (s.rows.pack(block, thread % kLanes) < s.rows.packs) {
       s.apply(block, thread, shared.numbers);
     }
@@ -85,39 +115,69 @@ template <class S> struct SumAndApply {
 };
 
 template <class T, int V> struct Forward {
-  static constexpr int kWidth = V;
-  using Sum = Moments<V>;
-  struct Numbers { float mean[kLanes * V], scale[kLanes * V], beta[kLanes * V]; };
+  static constexpr int kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
+  struct Own { float gamma, beta, origin; };
+  struct Numbers { float mean[kChannels], scale[kChannels], beta[kChannels]; };
 
-  const T* x;                    // (rows, C)
-  const T* residual;             // (rows, C) or null
-  T* y;                          // (rows, C); may be x or residual
-  const float *gamma, *offset;   // (C)
-  float *mean, *variance;        // (C) or null
+  const T* x;                   // (rows, C)
+  const T* residual;            // (rows, C) or null
+  T* y;                         // (rows, C); may be x or residual
+  const float *gamma, *offset;  // (C)
+  float *mean, *variance;       // (C) or null
   ClusterRows rows;
   float epsilon;
   Bounds bounds;
 
-  EVERYWHERE Sum partial(const ClusterBlock& block, int thread) const {
-    return Sum::of_rows(x + static_cast<int64_t>(rows.pack(block, thread % kLanes)) * V, rows.packs, rows.first(block) + thread / kLanes, rows.end(block),
-                        rows.step());
+  EVERYWHERE int channel(const ClusterBlock& block, int thread) const { return rows.pack(block, 0) * V + thread; }
+
+  // Sums are those of differences from the block's first row: those of squares then lose nothing to a large mean.
+  EVERYWHERE void read_ahead(const ClusterBlock& block, int thread, Own& own) const {
+    const int c = channel(block, thread);
+    own.gamma = gamma[c];
+    own.beta = offset[c];
+    own.origin = rows.of(block) > 0 ? float(x[static_cast<int64_t>(rows.first(block)) * rows.packs * V + c]) : 0.0f;
   }
 
-  template <class Found> EVERYWHERE void settle(const ClusterBlock& block, int at, const Found& found, Numbers& numbers) const {
-    const int c = rows.pack(block, 0) * V + at, v = at % V;
-    const auto all = static_cast<float>(rows.rows);
+  EVERYWHERE TwoSums<V> partial(const ClusterBlock& block, int thread) const {
+    TwoSums<V> found{};
+    const int pack = rows.pack(block, thread % kLanes), end = rows.end(block);
+    if (rows.of(block) == 0) return found;
+    const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(rows.first(block)) * rows.packs + pack);
+    UNROLLED(8) for (int row = rows.first(block) + thread / kLanes; row < end; row += rows.step()) {
+      const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * rows.packs + pack);
+      for (int v = 0; v < V; ++v) {
+        const float difference = float(values.at[v]) - float(origin.at[v]);
+        found.sum[v] += difference;
+        found.product[v] += difference * difference;
+      }
+    }
+    return found;
+  }
+
+  // The mean, and the sum of squared deviations.
+  EVERYWHERE void conclude(const ClusterBlock& block, const Own& own, float& sum, float& squares) const {
+    const int count = rows.of(block);
+    if (count == 0) return;
+    const float shift = sum / static_cast<float>(count);
+    squares -= sum * shift;
+    if (squares < 0) squares = 0;
+    sum = own.origin + shift;
+  }
+
+  EVERYWHERE void settle(const ClusterBlock& block, int at, const Own& own, const float* all, Numbers& numbers) const {
+    const auto count = static_cast<float>(rows.rows);
     float centre = 0, squares = 0;
-    for (int rank = 0; rank < block.size; ++rank) centre += found(rank).mean[v] * (found(rank).count / all);
+    for (int rank = 0; rank < block.size; ++rank) centre += all[rank * kNumbers] * (static_cast<float>(rows.of(rank, block.size)) / count);
     for (int rank = 0; rank < block.size; ++rank) {
-      const float step = found(rank).mean[v] - centre;
-      squares += (found(rank).squares[v] < 0 ? 0 : found(rank).squares[v]) + step * step * found(rank).count;
+      const float step = all[rank * kNumbers] - centre;
+      squares += all[rank * kNumbers + kChannels] + step * step * static_cast<float>(rows.of(rank, block.size));
     }
     numbers.mean[at] = centre;
-    numbers.scale[at] = gamma[c] / sqrtf(squares / all + epsilon);
-    numbers.beta[at] = offset[c];
+    numbers.scale[at] = own.gamma / sqrtf(squares / count + epsilon);
+    numbers.beta[at] = own.beta;
     if (block.rank != 0) return;
-    if (mean) mean[c] = centre;
-    if (variance) variance[c] = squares / all;
+    if (mean) mean[channel(block, at)] = centre;
+    if (variance) variance[channel(block, at)] = squares / count;
   }
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
@@ -141,9 +201,9 @@ template <class T, int V> struct Forward {
 };
 
 template <class T, int V> struct Backward {
-  static constexpr int kWidth = V;
-  using Sum = TwoSums<V>;
-  struct Numbers { float mean[kLanes * V], inverse[kLanes * V], scale[kLanes * V], sum[kLanes * V], product[kLanes * V]; };
+  static constexpr int kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
+  struct Own { float gamma, mean, inverse; };
+  struct Numbers { float mean[kChannels], inverse[kChannels], scale[kChannels], sum[kChannels], product[kChannels]; };
 
   Gradients<T, V> from;
   const float* gamma;     // (C)
@@ -152,24 +212,30 @@ template <class T, int V> struct Backward {
   float *ggamma, *gbeta;  // (C)
   ClusterRows rows;
 
-  EVERYWHERE Sum partial(const ClusterBlock& block, int thread) const {
+  EVERYWHERE void read_ahead(const ClusterBlock& block, int thread, Own& own) const {
+    const int c = rows.pack(block, 0) * V + thread;
+    own = {gamma[c], from.mean[c], from.inverse(c)};
+  }
+
+  EVERYWHERE TwoSums<V> partial(const ClusterBlock& block, int thread) const {
     return from.sums_of_rows(rows.pack(block, thread % kLanes), rows.packs, rows.first(block) + thread / kLanes, rows.end(block), rows.step());
   }
 
-  template <class Found> EVERYWHERE void settle(const ClusterBlock& block, int at, const Found& found, Numbers& numbers) const {
-    const int c = rows.pack(block, 0) * V + at, v = at % V;
-    const auto all = static_cast<float>(rows.rows);
+  EVERYWHERE void conclude(const ClusterBlock&, const Own& own, float&, float& product) const { product *= own.inverse; }
+
+  EVERYWHERE void settle(const ClusterBlock& block, int at, const Own& own, const float* all, Numbers& numbers) const {
+    const int c = rows.pack(block, 0) * V + at;
+    const auto count = static_cast<float>(rows.rows);
     float sum = 0, product = 0;
     for (int rank = 0; rank < block.size; ++rank) {
-      sum += found(rank).sum[v];
-      product += found(rank).product[v];
+      sum += all[rank * kNumbers];
+      product += all[rank * kNumbers + kChannels];
     }
-    numbers.mean[at] = from.mean[c];
-    numbers.inverse[at] = from.inverse(c);
-    product *= numbers.inverse[at];
-    numbers.scale[at] = gamma[c] * numbers.inverse[at];
-    numbers.sum[at] = sum / all;
-    numbers.product[at] = product / all;
+    numbers.mean[at] = own.mean;
+    numbers.inverse[at] = own.inverse;
+    numbers.scale[at] = own.gamma * own.inverse;
+    numbers.sum[at] = sum / count;
+    numbers.product[at] = product / count;
     if (block.rank != 0) return;
     ggamma[c] = product;
     gbeta[c] = sum;

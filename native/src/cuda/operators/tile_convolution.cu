@@ -32,34 +32,48 @@ struct RowTiles {
   }
 
   EVERYWHERE int count() const { return out.n * per_image; }
-  EVERYWHERE int pixels() const { return rows * out.w; }
-  EVERYWHERE int groups() const { return (pixels() + kTile - 1) / kTile; }
+  EVERYWHERE int groups() const { return (rows * out.w + kTile - 1) / kTile; }
   EVERYWHERE int width() const { return in.w + 2; }
   EVERYWHERE int height() const { return (rows - 1) * stride + 3; }
   // In shared memory, of the input.
   EVERYWHERE int line() const { return in.c + kGap; }
   EVERYWHERE int elements() const { return height() * width() * line(); }
-  // Where the tap (0, 0) of an output pixel of the tile lies there.
-  EVERYWHERE int place(int pixel) const {
-    const int at = pixel < pixels() ? pixel : 0;
-    return (at / out.w * stride * width() + at % out.w * stride) * line();
-  }
   EVERYWHERE int tap(int t) const { return (t / 3 * width() + t % 3) * line(); }
-  EVERYWHERE int first_row(int tile) const { return tile % per_image * rows; }
-  // Whether there is such an output pixel, and its number among all.
-  EVERYWHERE bool has(int tile, int pixel) const { return pixel < pixels() && first_row(tile) * out.w + pixel < out.h * out.w; }
-  EVERYWHERE int64_t pixel(int tile, int pixel_) const {
-    return static_cast<int64_t>(tile / per_image) * out.h * out.w + first_row(tile) * out.w + pixel_;
+
+  // Where the tap (0, 0) of each of the tile's pixels lies there, by the block's threads; of what is no pixel, that of the first.
+  EVERYWHERE void find_places(int* places, int thread) const {
+    for (int pixel = thread; pixel < groups() * kTile; pixel += kThreads) {
+      const int at = pixel < rows * out.w ? pixel : 0;
+      places[pixel] = (at / out.w * stride * width() + at % out.w * stride) * line();
+    }
   }
 
+  // A row a warp.
   template <int C> EVERYWHERE void begin_copies(const Bf16* x, int tile, Bf16* to, int thread) const {
     constexpr int kPacks = C / 8;
-    const int image = tile / per_image, top = first_row(tile) * stride - 1, all = height() * width() * kPacks;
-    for (int i = thread; i < all; i += kThreads) {
-      const int pack = i % kPacks, at = i / kPacks, row = top + at / width(), column = at % width() - 1;
-      const bool present = row >= 0 && row < in.h && column >= 0 && column < in.w;
-      begin_copy(to + at * (C + kGap) + pack * 8, present ? x + in.at(image, row, column, pack * 8) : x, present);
+    const int image = tile / per_image, top = tile % per_image * rows * stride - 1;
+    for (int line_ = thread / 32; line_ < height(); line_ += kWarps) {
+      const int row = top + line_;
+      const bool inside = row >= 0 && row < in.h;
+      const Bf16* const from = x + in.at(image, inside ? row : 0, 0, 0);
+      for (int i = thread % 32; i < width() * kPacks; i += 32) {
+        const int pack = i % kPacks, column = i / kPacks - 1;
+        const bool present = inside && column >= 0 && column < in.w;
+        begin_copy(to + (line_ * width() + column + 1) * (C + kGap) + pack * 8, present ? from + column * C + pack * 8 : x, present);
+      }
     }
+  }
+};
+
+// The output pixels of a tile, which lie one behind the other.
+struct Pixels {
+  int64_t first;
+  int count;
+
+  EVERYWHERE Pixels(const RowTiles& tiles, int tile) {
+    const int row = tile % tiles.per_image * tiles.rows, left = tiles.out.h - row;
+    first = (static_cast<int64_t>(tile / tiles.per_image) * tiles.out.h + row) * tiles.out.w;
+    count = (left < tiles.rows ? left : tiles.rows) * tiles.out.w;
   }
 };
 
@@ -79,7 +93,9 @@ template <int C, bool kBackward> struct TileConvolution {
   static constexpr int kLine = kBackward ? kTaps * kTile + kGap : kTaps * C + kGap;
   static constexpr int kLinesOfWeights = kBackward ? C : kTile;
 
-  EVERYWHERE size_t shared_bytes() const { return static_cast<size_t>(tiles.elements() + kLinesOfWeights * kLine) * sizeof(Bf16); }
+  EVERYWHERE size_t shared_bytes() const {
+    return static_cast<size_t>(tiles.elements() + kLinesOfWeights * kLine) * sizeof(Bf16) + static_cast<size_t>(tiles.groups() * kTile) * sizeof(int);
+  }
   EVERYWHERE int phases() const { return 2; }
   EVERYWHERE bool together(int) const { return false; }
 
@@ -88,13 +104,17 @@ template <int C, bool kBackward> struct TileConvolution {
     const int tile = static_cast<int>(block.cluster) / outputs, first = static_cast<int>(block.cluster) % outputs * kTile;
     auto* const image = reinterpret_cast<Bf16*>(block.own());
     Bf16* const weights = image + tiles.elements();
+    auto* const places = reinterpret_cast<int*>(weights + kLinesOfWeights * kLine);
     if (phase == 0) {
       tiles.begin_copies<C>(x, tile, image, thread);
       begin_weights(weights, first, thread);
       end_of_copies();
+      tiles.find_places(places, thread);
       await_copies<0>();
     } else {
-      for (int group = thread / 32; group < tiles.groups(); group += kWarps) compute(image, weights, tile, first, group, thread % 32);
+      const Pixels pixels(tiles, tile);
+      for (int group = thread / 32; group < tiles.groups(); group += kWarps)
+        compute(image, weights, places + group * kTile, pixels, first, group, thread % 32);
     }
   }
 
@@ -112,25 +132,25 @@ template <int C, bool kBackward> struct TileConvolution {
     }
   }
 
-  EVERYWHERE void compute(const Bf16* image, const Bf16* weights, int tile, int first, int group, int lane) const {
-    const TileLines<Operand::left, Lines::rows> pixels([&](int i) { return image + tiles.place(group * kTile + i); }, lane);
-    const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> channels([&](int i) { return weights + i * kLine; }, lane);
+  EVERYWHERE void compute(const Bf16* image, const Bf16* weights, const int* places, const Pixels& pixels, int first, int group, int lane) const {
+    const TileLines<Operand::left, Lines::rows> inputs([&](int i) { return image + places[i]; }, lane);
+    const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> outputs([&](int i) { return weights + i * kLine; }, lane);
     TileSum sum{};
     WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
       WHOLLY_UNROLLED for (int c = 0; c < C; c += kTile) {
         const int of = kBackward ? c * kLine + (kTaps - 1 - tap) * kTile : tap * C + c;
-        add_product(sum, pixels.at(tiles.tap(tap) + c), channels.at(of), lane);
+        add_product(sum, inputs.at(tiles.tap(tap) + c), outputs.at(of), lane);
       }
     }
     for (int i = 0; i < 8; i += 2) {
       const int pixel = group * kTile + TileSum::row(lane, i), c = first + TileSum::column(lane, i);
-      if (!tiles.has(tile, pixel)) continue;
+      if (pixel >= pixels.count) continue;
       Pack<Bf16, 2> values;
       for (int v = 0; v < 2; ++v) {
         const float value = sum.at[i + v] + (bias ? bias[c + v] : 0.0f);
         values.at[v] = Bf16(relu && value < 0 ? 0.0f : value);
       }
-      write(y, (tiles.pixel(tile, pixel) * tiles.out.c + c) / 2, values);
+      write(y, ((pixels.first + pixel) * tiles.out.c + c) / 2, values);
     }
   }
 };
@@ -155,7 +175,8 @@ template <int C> struct TileWeightsGradient {
 
   EVERYWHERE int stage() const { return tiles.elements() + tiles.groups() * kTile * kLine; }
   EVERYWHERE size_t shared_bytes() const {
-    const size_t staged = static_cast<size_t>(stage()) * kAhead * sizeof(Bf16), summed = size_t{kSums} * sizeof(float) * (kSplits > 2 ? kSplits / 2 : 1);
+    const size_t staged = static_cast<size_t>(stage()) * kAhead * sizeof(Bf16) + static_cast<size_t>(tiles.groups() * kTile) * sizeof(int);
+    const size_t summed = size_t{kSums} * sizeof(float) * (kSplits > 2 ? kSplits / 2 : 1);
     return staged > summed ? staged : summed;
   }
   static constexpr int levels() {
@@ -186,13 +207,16 @@ template <int C> struct TileWeightsGradient {
   EVERYWHERE void add_tiles(int phase, const ClusterBlock& block, int first, int thread, Own& own) const {
     if (phase == 0) {
       for (TileSum& sum : own.sums) sum = {};
+      tiles.find_places(places(block), thread);
       for (int round = 0; round < kAhead - 1; ++round) begin_copies(round, block, first, thread);
     } else {
       begin_copies(phase + kAhead - 2, block, first, thread);
-      if ((phase - 1) * block.size + block.rank < tiles.count()) add(at_stage(phase - 1, block), thread, own);
+      if ((phase - 1) * block.size + block.rank < tiles.count()) add(at_stage(phase - 1, block), places(block), thread, own);
     }
     await_copies<kAhead - 2>();
   }
+
+  EVERYWHERE int* places(const ClusterBlock& block) const { return reinterpret_cast<int*>(block.own() + static_cast<size_t>(stage()) * kAhead * sizeof(Bf16)); }
 
   EVERYWHERE Bf16* at_stage(int round, const ClusterBlock& block) const {
     return reinterpret_cast<Bf16*>(block.own()) + round % kAhead * stage();
@@ -203,21 +227,22 @@ template <int C> struct TileWeightsGradient {
     if (tile < tiles.count()) {
       Bf16 *const image = at_stage(round, block), *const gradients = image + tiles.elements();
       tiles.begin_copies<C>(x, tile, image, thread);
+      const Pixels pixels(tiles, tile);
       for (int i = thread; i < tiles.groups() * kTile * 2; i += kThreads) {
         const int half = i % 2, pixel = i / 2;
-        const bool present = tiles.has(tile, pixel);
-        begin_copy(gradients + pixel * kLine + half * 8, present ? gy + tiles.pixel(tile, pixel) * tiles.out.c + first + half * 8 : gy, present);
+        const bool present = pixel < pixels.count;
+        begin_copy(gradients + pixel * kLine + half * 8, present ? gy + (pixels.first + pixel) * tiles.out.c + first + half * 8 : gy, present);
       }
     }
     end_of_copies();
   }
 
-  EVERYWHERE void add(const Bf16* image, int thread, Own& own) const {
+  EVERYWHERE void add(const Bf16* image, const int* places_, int thread, Own& own) const {
     const int warp = thread / 32, lane = thread % 32, c = warp % kColumns * kTile;
     const Bf16* const gradients = image + tiles.elements();
     for (int group = warp / kColumns; group < tiles.groups(); group += kSplits) {
       const TileLines<Operand::left, Lines::columns> outputs([&](int i) { return gradients + (group * kTile + i) * kLine; }, lane);
-      const TileLines<Operand::right, Lines::rows> inputs([&](int i) { return image + tiles.place(group * kTile + i) + c; }, lane);
+      const TileLines<Operand::right, Lines::rows> inputs([&](int i) { return image + places_[group * kTile + i] + c; }, lane);
       const auto left = outputs.at(0);
       WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) add_product(own.sums[tap], left, inputs.at(tiles.tap(tap)), lane);
     }
@@ -244,9 +269,9 @@ template <class Make> MadeKernel by_channels(int channels, Make&& make) {
   return make(std::integral_constant<int, 64>{});
 }
 
-// The program of the largest tiles, up to 128 pixels, of which `program_of` makes one that a block's shared memory holds.
-template <class ProgramOf> auto with_largest_tiles(const Image& in, const Image& out, int stride, const ProgramOf& program_of) {
-  for (int pixels = 128;; pixels /= 2) {
+// The program of the largest tiles, up to `most` pixels, of which `program_of` makes one that a block's shared memory holds.
+template <class ProgramOf> auto with_largest_tiles(int most, const Image& in, const Image& out, int stride, const ProgramOf& program_of) {
+  for (int pixels = most;; pixels /= 2) {
     const auto program = program_of(RowTiles(in, out, stride, pixels));
     if (pixels == 1 || program.shared_bytes() <= kMostClusterShared) return program;
   }
@@ -256,7 +281,7 @@ template <bool kBackward> MadeKernel make_image(const OperatorSpec& spec, const 
   const Image from(x.shape()), to(y.shape());
   const int stride = kBackward ? 1 : window_of(spec.attributes, 3, 3).stride[0];
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    const auto program = with_largest_tiles(from, to, stride, [&](const RowTiles& tiles) {
+    const auto program = with_largest_tiles(128, from, to, stride, [&](const RowTiles& tiles) {
       const bool relu = !kBackward && flag(spec.attributes, "relu");
       return TileConvolution<C, kBackward>{x.as<Bf16>(), w.as<Bf16>(), y.as<Bf16>(), kBackward ? nullptr : spec.inputs[2].as<float>(), relu, tiles};
     });
@@ -269,7 +294,7 @@ MadeKernel make_weights_gradient(const OperatorSpec& spec, DeviceStream& stream)
   const Image from(x.shape()), to(gy.shape());
   const int most = stream.backend().most_of_cluster();
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    const auto program = with_largest_tiles(from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
+    const auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
       return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, (tiles.count() + most - 1) / most};
     });
     return queued([&stream, program, most, gy, gb, partials = static_cast<float*>(spec.scratch)] {
