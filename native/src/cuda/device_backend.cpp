@@ -107,15 +107,40 @@ OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
   return result;
 }
 
+namespace {
+
+// A kernel that waits, in a recording, for those that run beside it.
+class OrderedKernel final : public Kernel {
+ public:
+  OrderedKernel(MadeKernel kernel, Touched touched, bool aside, DeviceStream& stream)
+      : kernel_(std::move(kernel)), touched_(std::move(touched)), aside_(aside), stream_(stream) {}
+  void run(const StepContext& step) override {
+    stream_.beside().queue(touched_, aside_, [&] { kernel_->run(step); });
+  }
+
+ private:
+  const MadeKernel kernel_;
+  const Touched touched_;
+  const bool aside_;
+  DeviceStream& stream_;
+};
+
+}  // namespace
+
 std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   OperatorSpec own = as_seen(spec);
   // Ports that are omitted at the end are absent.
   own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
-  if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make) return op->make(own, current());
-  if (auto kernel = make_tile_convolution(own, current())) return kernel;
-  if (auto kernel = make_library(own, current())) return kernel;
-  throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
+  DeviceStream& stream = current();
+  MadeKernel kernel;
+  if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make)
+    kernel = op->make(own, stream);
+  else if (!(kernel = make_tile_convolution(own, stream)))
+    kernel = make_library(own, stream);
+  if (!kernel) throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
+  // Of our own kernels alone: the libraries' share a workspace.
+  return std::make_unique<OrderedKernel>(std::move(kernel), Touched(own, *this), is_tile_weights_gradient(own), stream);
 }
 
 void DeviceBackend::reorder(const Tensor& from, const Tensor& to) {

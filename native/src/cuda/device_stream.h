@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <mutex>
 
+#include "cuda/beside.h"
 #include "cuda/step_parameters.h"
 #include "device/stream.h"
 
@@ -24,6 +25,13 @@ class DeviceStream : public Stream {
   // Device memory with the parameters of the present step; its address never changes.
   virtual const StepParameters* parameters() const = 0;
 
+  Beside& beside() { return beside_; }
+  // In a recording: what is queued between these two waits for what has been queued, and runs beside what is queued afterwards.
+  virtual void to_side() = 0;
+  virtual std::shared_ptr<Event> from_side() = 0;
+  // What is queued from now on waits for what `from_side` has ended.
+  virtual void await_side(const std::shared_ptr<Event>& end) = 0;
+
   // Device memory for a pass that ends with a wait, kept for later passes. Threads of one stream take turns.
   class Notes {
    public:
@@ -37,6 +45,7 @@ class DeviceStream : public Stream {
 
  private:
   DeviceBackend& backend_;
+  Beside beside_{*this};
   std::mutex turn_;
   void* notes_ = nullptr;
   size_t notes_bytes_ = 0;

@@ -96,8 +96,8 @@ template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(con
   }
 }
 
-// Two blocks a multiprocessor at least: while one waits, another works.
-template <class P> __global__ void __launch_bounds__(kThreads, 2) clusters_kernel(const __grid_constant__ P program, int size) {
+// P::kResident: blocks that a multiprocessor shall hold at least. While one waits, another works.
+template <class P> __global__ void __launch_bounds__(kThreads, P::kResident) clusters_kernel(const __grid_constant__ P program, int size) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(16) unsigned char memory[];
   const ClusterBlock block{static_cast<int64_t>(blockIdx.x) / size, static_cast<int>(blockIdx.x) % size, size, memory};

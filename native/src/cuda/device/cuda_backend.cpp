@@ -18,7 +18,8 @@ namespace {
 
 class CudaRecording final : public Recording {
  public:
-  CudaRecording(cudaStream_t stream, const std::function<void()>& work) : graph_(stream, work) {}
+  CudaRecording(CudaStream& stream, bool beside, const std::function<void()>& work)
+      : graph_(stream.handle(), [&] { beside ? stream.beside().record(work) : work(); }) {}
   void run() override { graph_.run(); }
 
  private:
@@ -119,7 +120,7 @@ class CudaBackend final : public DeviceBackend {
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
-    return std::make_unique<CudaRecording>(handle(), work);
+    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(current()), beside_, work);
   }
 
  private:
@@ -139,6 +140,7 @@ class CudaBackend final : public DeviceBackend {
   // All GPUs with clusters, and no others, have both.
   const bool clusters_ = has_clusters(number());
   const bool ahead_ = clusters_ && !is_set("ARBALEST_CUDA_AHEAD", "0");
+  const bool beside_ = !is_set("ARBALEST_CUDA_BESIDE", "0");
   const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};

@@ -16,6 +16,7 @@ CudaStream::~CudaStream() {
   cudnn_.reset();
   for (const Block& block : workspaces_) backend().release(block.data, block.bytes);
   backend().release(parameters_, sizeof(StepParameters));
+  if (side_) cudaStreamDestroy(side_);
   cudaStreamDestroy(stream_);
 }
 

@@ -1,5 +1,6 @@
 #include "cuda/device/cuda_stream.h"
 
+#include "cuda/device/cuda_event.h"
 #include "cuda/device_backend.h"
 #include "cuda/launch.h"
 
@@ -19,6 +20,25 @@ struct SetParameters {
 CudaStream::CudaStream(DeviceBackend& backend) : DeviceStream(backend) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   parameters_ = static_cast<StepParameters*>(backend.allocate(sizeof(StepParameters)));
+}
+
+void CudaStream::to_side() {
+  if (!side_) check(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking), "stream");
+  const CudaEvent begin;
+  check(cudaEventRecord(begin.handle(), stream_), "event");
+  check(cudaStreamWaitEvent(side_, begin.handle(), 0), "event");
+  on_side_ = true;
+}
+
+std::shared_ptr<Event> CudaStream::from_side() {
+  on_side_ = false;
+  auto end = std::make_shared<CudaEvent>();
+  check(cudaEventRecord(end->handle(), side_), "event");
+  return end;
+}
+
+void CudaStream::await_side(const std::shared_ptr<Event>& end) {
+  check(cudaStreamWaitEvent(stream_, static_cast<CudaEvent&>(*end).handle(), 0), "event");
 }
 
 void CudaStream::copy(void* to, const void* from, size_t bytes) {

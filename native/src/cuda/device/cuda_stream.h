@@ -26,7 +26,11 @@ class CudaStream final : public DeviceStream {
   ~CudaStream() override;
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return parameters_; }
-  cudaStream_t handle() const { return stream_; }
+  // Where work is queued now.
+  cudaStream_t handle() const { return on_side_ ? side_ : stream_; }
+  void to_side() override;
+  std::shared_ptr<Event> from_side() override;
+  void await_side(const std::shared_ptr<Event>& end) override;
 
   // Queued: the parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::span<const int64_t> samples);
@@ -44,7 +48,9 @@ class CudaStream final : public DeviceStream {
  private:
   void send_parameters();
 
-  cudaStream_t stream_ = nullptr;
+  // The second one runs what a recording has beside the rest.
+  cudaStream_t stream_ = nullptr, side_ = nullptr;
+  bool on_side_ = false;
   StepParameters* parameters_ = nullptr;
   StepParameters sent_;  // their values after all queued work
   Inlet samples_{backend()}, batch_{backend()}, labels_{backend()};

@@ -103,7 +103,7 @@ class HostBackend final : public DeviceBackend {
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
     HostStream& stream = queue_of(current());
     stream.begin_recording();
-    work();
+    stream.beside().record(work);
     return std::make_unique<HostRecording>(stream, stream.end_recording());
   }
 

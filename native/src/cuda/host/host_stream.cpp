@@ -32,9 +32,38 @@ HostStream::~HostStream() {
   thread_.join();
 }
 
+namespace {
+
+// A place in a recording, which each of its runs reaches anew.
+struct RecordedEnd final : Event {
+  std::shared_ptr<HostEvent> of_this_run;
+  bool reached() override { return of_this_run->reached(); }
+};
+
+}  // namespace
+
+void HostStream::to_side() {
+  if (!side_) side_ = std::make_unique<HostStream>(backend());
+  on_side_ = true;
+}
+
+std::shared_ptr<Event> HostStream::from_side() {
+  on_side_ = false;
+  auto end = std::make_shared<RecordedEnd>();
+  submit([end, side = side_.get()] { end->of_this_run = side->mark(); });
+  return end;
+}
+
+void HostStream::await_side(const std::shared_ptr<Event>& end) {
+  submit([end = std::static_pointer_cast<RecordedEnd>(end)] { end->of_this_run->await(); });
+}
+
 void HostStream::submit(std::function<void()> work) {
   if (recording_) {
-    recorded_.push_back(std::move(work));
+    if (on_side_)
+      recorded_.push_back([side = side_.get(), work = std::move(work)] { side->submit(work); });
+    else
+      recorded_.push_back(std::move(work));
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -78,9 +107,14 @@ void HostStream::synchronise() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  lock.unlock();
+  if (side_) side_->synchronise();
 }
 
-void HostStream::begin_recording() { recording_ = true; }
+void HostStream::begin_recording() {
+  recording_ = true;
+  on_side_ = false;
+}
 
 std::vector<std::function<void()>> HostStream::end_recording() {
   recording_ = false;

@@ -35,6 +35,9 @@ class HostStream final : public DeviceStream {
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
+  void to_side() override;
+  std::shared_ptr<Event> from_side() override;
+  void await_side(const std::shared_ptr<Event>& end) override;
   // The parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
   void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels);
@@ -55,7 +58,9 @@ class HostStream final : public DeviceStream {
   std::vector<uint8_t> batch_;
   std::vector<int32_t> labels_;
   std::vector<std::function<void()>> recorded_;
-  bool recording_ = false;
+  bool recording_ = false, on_side_ = false;
+  // Runs what a recording has beside the rest.
+  std::unique_ptr<HostStream> side_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,13 +14,15 @@ namespace {
 
 // Rows beyond which a cluster's few blocks would take longer than two launches of as many as there are multiprocessors.
 constexpr int kMostRows = 32768;
-// Packs side by side in a block: 32 bytes, as much as memory is read by.
-constexpr int kLanes = 2;
 // Rows that a thread has under way.
 constexpr int kUnderWay = 4;
+// Rows of which a cluster has as many packs side by side as memory is read by, 32 bytes, and of which a block is enough. With more of them, twice as many
+// blocks work on half as many channels.
+constexpr int kFewRows = 8192, kRowsOfBlock = 512;
 
-// The rows of a block and of its threads.
-struct ClusterRows {
+// The rows of a block and of its threads, and its packs of channels, `Lanes` side by side.
+template <int Lanes> struct ClusterRows {
+  static constexpr int kLanes = Lanes;
   int rows, packs;
 
   int64_t clusters() const { return (packs + kLanes - 1) / kLanes; }
@@ -58,6 +60,7 @@ struct ClusterRows {
 //   void apply(const ClusterBlock&, int thread, const Numbers&) const
 // In its phases a thread waits for memory as seldom as can be: that, and no arithmetic, is what takes their time.
 template <class S> struct SumAndApply {
+  static constexpr int kResident = 2, kLanes = S::kLanes;
   using Own = typename S::Own;
   static constexpr int kChannels = kLanes * S::kWidth, kNumbers = 2 * kChannels, kParts = kThreads / kNumbers;
   struct Shared {
@@ -114,8 +117,8 @@ template <class S> struct SumAndApply {
   }
 };
 
-template <class T, int V> struct Forward {
-  static constexpr int kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
+template <class T, int V, int Lanes> struct Forward {
+  static constexpr int kLanes = Lanes, kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
   struct Own { float gamma, beta, origin; };
   struct Numbers { float mean[kChannels], scale[kChannels], beta[kChannels]; };
 
@@ -124,7 +127,7 @@ template <class T, int V> struct Forward {
   T* y;                         // (rows, C); may be x or residual
   const float *gamma, *offset;  // (C)
   float *mean, *variance;       // (C) or null
-  ClusterRows rows;
+  ClusterRows<Lanes> rows;
   float epsilon;
   Bounds bounds;
 
@@ -200,8 +203,8 @@ template <class T, int V> struct Forward {
   }
 };
 
-template <class T, int V> struct Backward {
-  static constexpr int kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
+template <class T, int V, int Lanes> struct Backward {
+  static constexpr int kLanes = Lanes, kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
   struct Own { float gamma, mean, inverse; };
   struct Numbers { float mean[kChannels], inverse[kChannels], scale[kChannels], sum[kChannels], product[kChannels]; };
 
@@ -210,7 +213,7 @@ template <class T, int V> struct Backward {
   T* gx;                  // (rows, C) or null; may be gy
   T* gresidual;           // (rows, C) or null; may be gy2
   float *ggamma, *gbeta;  // (C)
-  ClusterRows rows;
+  ClusterRows<Lanes> rows;
 
   EVERYWHERE void read_ahead(const ClusterBlock& block, int thread, Own& own) const {
     const int c = rows.pack(block, 0) * V + thread;
@@ -264,17 +267,23 @@ template <class T, int V> struct Backward {
   }
 };
 
-// Calls `program_of` with the element type and the width of a pack, or gives null.
+// Calls `program_of` with the element type, the width of a pack and the rows, or gives null.
 template <class ProgramOf> MadeKernel make(const OperatorSpec& spec, DeviceStream& stream, const ProgramOf& program_of) {
   const Image image(spec.inputs[0].shape());
-  const int size = stream.backend().most_of_cluster();
-  if (size == 1 || image.rows() > kMostRows) return nullptr;
+  const int most = stream.backend().most_of_cluster();
+  if (most == 1 || image.rows() > kMostRows) return nullptr;
+  int size = 1;
+  while (size < most && size * kRowsOfBlock < image.rows()) size *= 2;
   return by_packs(spec.precision, image.c, [&]<class P>(P pack) -> MadeKernel {
     if constexpr (P::V == 1) {
       return nullptr;
     } else {
-      const auto program = program_of(pack, ClusterRows{image.rows(), image.c / P::V});
-      return queued([&stream, size, program] { clusters(stream, program.s.rows.clusters(), size, program); });
+      const auto made = [&](const auto& rows) {
+        const auto program = program_of(pack, rows);
+        return queued([&stream, size, program] { clusters(stream, program.s.rows.clusters(), size, program); });
+      };
+      if (image.rows() < kFewRows) return made(ClusterRows<2>{image.rows(), image.c / P::V});
+      return made(ClusterRows<1>{image.rows(), image.c / P::V});
     }
   });
 }
@@ -282,19 +291,19 @@ template <class ProgramOf> MadeKernel make(const OperatorSpec& spec, DeviceStrea
 }  // namespace
 
 MadeKernel make_batch_norm_of_clusters(const OperatorSpec& spec, DeviceStream& stream) {
-  return make(spec, stream, [&]<class P>(P, const ClusterRows& rows) {
+  return make(spec, stream, [&]<class P, int Lanes>(P, const ClusterRows<Lanes>& rows) {
     using T = typename P::T;
-    return SumAndApply<Forward<T, P::V>>{{spec.inputs[0].as<T>(), spec.inputs[3].as<T>(), spec.outputs[0].as<T>(), spec.inputs[1].as<float>(),
-                                          spec.inputs[2].as<float>(), spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), rows,
-                                          static_cast<float>(spec.attributes.number("epsilon")), Bounds(spec.attributes)}};
+    return SumAndApply<Forward<T, P::V, Lanes>>{{spec.inputs[0].as<T>(), spec.inputs[3].as<T>(), spec.outputs[0].as<T>(), spec.inputs[1].as<float>(),
+                                                 spec.inputs[2].as<float>(), spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), rows,
+                                                 static_cast<float>(spec.attributes.number("epsilon")), Bounds(spec.attributes)}};
   });
 }
 
 MadeKernel make_batch_norm_backward_of_clusters(const OperatorSpec& spec, DeviceStream& stream) {
-  return make(spec, stream, [&]<class P>(P, const ClusterRows& rows) {
+  return make(spec, stream, [&]<class P, int Lanes>(P, const ClusterRows<Lanes>& rows) {
     using T = typename P::T;
-    return SumAndApply<Backward<T, P::V>>{{Gradients<T, P::V>(spec), spec.inputs[1].as<float>(), spec.outputs[0].as<T>(), spec.outputs[3].as<T>(),
-                                           spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), rows}};
+    return SumAndApply<Backward<T, P::V, Lanes>>{{Gradients<T, P::V>(spec), spec.inputs[1].as<float>(), spec.outputs[0].as<T>(),
+                                                  spec.outputs[3].as<T>(), spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), rows}};
   });
 }
 

@@ -13,6 +13,8 @@ namespace arbalest::cuda {
 namespace {
 
 constexpr int kTaps = 9, kWarps = kThreads / 32;
+// Tiles that are worth a block of a cluster.
+constexpr int kRounds = 4;
 // Between neighbouring lines in shared memory: eight lines then lie in banks of their own.
 constexpr int kGap = 8;
 // Elements of an image, and of a row of it, beyond which it is cuDNN's.
@@ -77,9 +79,10 @@ struct Pixels {
   }
 };
 
-// y = x * w + bias, or the gradient of x, which is the same of gy with the taps in reverse. A block computes a tile of 16 channels, a warp 16 pixels of
-// it. C: channels of its input.
+// y = x * w + bias, or the gradient of x, which is the same of gy with the taps in reverse. A block computes some 16 channels of a tile, a warp 16 of
+// them for 16 pixels. C: channels of its input.
 template <int C, bool kBackward> struct TileConvolution {
+  static constexpr int kResident = 4;
   struct Own {};
 
   const Bf16* x;      // (N, H, W, C)
@@ -88,23 +91,23 @@ template <int C, bool kBackward> struct TileConvolution {
   const float* bias;  // (O) or null
   bool relu;
   RowTiles tiles;
+  int outputs;  // of a block, in groups of 16: as many as its warps need
 
-  // Of the weights of 16 outputs: forwards a line each output, backwards a line each input and tap.
-  static constexpr int kLine = kBackward ? kTaps * kTile + kGap : kTaps * C + kGap;
-  static constexpr int kLinesOfWeights = kBackward ? C : kTile;
-
+  EVERYWHERE int blocks_of_tile() const { return (tiles.out.c / kTile + outputs - 1) / outputs; }
+  // In shared memory: forwards a line each output, backwards a line each input.
+  EVERYWHERE int line() const { return kGap + (kBackward ? kTaps * kTile * outputs : kTaps * C); }
+  EVERYWHERE int lines() const { return kBackward ? C : kTile * outputs; }
   EVERYWHERE size_t shared_bytes() const {
-    return static_cast<size_t>(tiles.elements() + kLinesOfWeights * kLine) * sizeof(Bf16) + static_cast<size_t>(tiles.groups() * kTile) * sizeof(int);
+    return static_cast<size_t>(tiles.elements() + lines() * line()) * sizeof(Bf16) + static_cast<size_t>(tiles.groups() * kTile) * sizeof(int);
   }
   EVERYWHERE int phases() const { return 2; }
   EVERYWHERE bool together(int) const { return false; }
 
   EVERYWHERE void run(int phase, const ClusterBlock& block, int thread, Own&) const {
-    const int outputs = tiles.out.c / kTile;
-    const int tile = static_cast<int>(block.cluster) / outputs, first = static_cast<int>(block.cluster) % outputs * kTile;
+    const int tile = static_cast<int>(block.cluster) / blocks_of_tile(), first = static_cast<int>(block.cluster) % blocks_of_tile() * outputs * kTile;
     auto* const image = reinterpret_cast<Bf16*>(block.own());
     Bf16* const weights = image + tiles.elements();
-    auto* const places = reinterpret_cast<int*>(weights + kLinesOfWeights * kLine);
+    auto* const places = reinterpret_cast<int*>(weights + lines() * line());
     if (phase == 0) {
       tiles.begin_copies<C>(x, tile, image, thread);
       begin_weights(weights, first, thread);
@@ -113,37 +116,46 @@ template <int C, bool kBackward> struct TileConvolution {
       await_copies<0>();
     } else {
       const Pixels pixels(tiles, tile);
-      for (int group = thread / 32; group < tiles.groups(); group += kWarps)
-        compute(image, weights, places + group * kTile, pixels, first, group, thread % 32);
+      for (int item = thread / 32; item < tiles.groups() * outputs; item += kWarps)
+        compute(image, weights, places, pixels, first, item % tiles.groups(), item / tiles.groups(), thread % 32);
     }
   }
 
  private:
   EVERYWHERE void begin_weights(Bf16* to, int first, int thread) const {
     if constexpr (kBackward) {
-      for (int i = thread; i < C * kTaps * 2; i += kThreads) {
-        const int half = i % 2, tap = i / 2 % kTaps, c = i / 2 / kTaps;
-        begin_copy(to + c * kLine + tap * kTile + half * 8, w + (static_cast<int64_t>(c) * kTaps + tap) * tiles.out.c + first + half * 8, true);
+      const int packs = outputs * 2;
+      for (int i = thread; i < C * kTaps * packs; i += kThreads) {
+        const int pack = i % packs, tap = i / packs % kTaps, c = i / packs / kTaps;
+        const bool present = first + pack * 8 < tiles.out.c;
+        begin_copy(to + c * line() + (tap * packs + pack) * 8, present ? w + (static_cast<int64_t>(c) * kTaps + tap) * tiles.out.c + first + pack * 8 : w,
+                   present);
       }
     } else {
       constexpr int kPacks = kTaps * C / 8;
-      for (int i = thread; i < kTile * kPacks; i += kThreads)
-        begin_copy(to + i / kPacks * kLine + i % kPacks * 8, w + static_cast<int64_t>(first + i / kPacks) * kTaps * C + i % kPacks * 8, true);
+      for (int i = thread; i < lines() * kPacks; i += kThreads) {
+        const int o = i / kPacks, pack = i % kPacks;
+        const bool present = first + o < tiles.out.c;
+        begin_copy(to + o * line() + pack * 8, present ? w + static_cast<int64_t>(first + o) * kTaps * C + pack * 8 : w, present);
+      }
     }
   }
 
-  EVERYWHERE void compute(const Bf16* image, const Bf16* weights, const int* places, const Pixels& pixels, int first, int group, int lane) const {
-    const TileLines<Operand::left, Lines::rows> inputs([&](int i) { return image + places[i]; }, lane);
-    const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> outputs([&](int i) { return weights + i * kLine; }, lane);
+  EVERYWHERE void compute(const Bf16* image, const Bf16* weights, const int* places, const Pixels& pixels, int first, int group, int output,
+                          int lane) const {
+    if (first + output * kTile >= tiles.out.c) return;
+    const Bf16* const own = weights + output * kTile * (kBackward ? 1 : line());
+    const TileLines<Operand::left, Lines::rows> inputs([&](int i) { return image + places[group * kTile + i]; }, lane);
+    const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> filters([&](int i) { return own + i * line(); }, lane);
     TileSum sum{};
     WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
       WHOLLY_UNROLLED for (int c = 0; c < C; c += kTile) {
-        const int of = kBackward ? c * kLine + (kTaps - 1 - tap) * kTile : tap * C + c;
-        add_product(sum, inputs.at(tiles.tap(tap) + c), outputs.at(of), lane);
+        const int of = kBackward ? c * line() + (kTaps - 1 - tap) * kTile * outputs : tap * C + c;
+        add_product(sum, inputs.at(tiles.tap(tap) + c), filters.at(of), lane);
       }
     }
     for (int i = 0; i < 8; i += 2) {
-      const int pixel = group * kTile + TileSum::row(lane, i), c = first + TileSum::column(lane, i);
+      const int pixel = group * kTile + TileSum::row(lane, i), c = first + output * kTile + TileSum::column(lane, i);
       if (pixel >= pixels.count) continue;
       Pack<Bf16, 2> values;
       for (int v = 0; v < 2; ++v) {
@@ -158,6 +170,7 @@ template <int C, bool kBackward> struct TileConvolution {
 // The gradient of w, in f32. A cluster has 16 of the outputs; each of its blocks sums every `size`-th tile, a warp every few pixels of it for 16 of the
 // inputs and all taps; then the warps' sums are added up, and the blocks', as trees of fixed order.
 template <int C> struct TileWeightsGradient {
+  static constexpr int kResident = 2;
   struct Own { TileSum sums[kTaps]; };
   static constexpr int kColumns = C / kTile;         // warps side by side
   static constexpr int kSplits = kWarps / kColumns;  // warps that share pixels
@@ -281,11 +294,13 @@ template <bool kBackward> MadeKernel make_image(const OperatorSpec& spec, const 
   const Image from(x.shape()), to(y.shape());
   const int stride = kBackward ? 1 : window_of(spec.attributes, 3, 3).stride[0];
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    const auto program = with_largest_tiles(128, from, to, stride, [&](const RowTiles& tiles) {
+    const auto program = with_largest_tiles(256, from, to, stride, [&](const RowTiles& tiles) {
+      const int outputs = std::clamp(kWarps / tiles.groups(), 1, to.c / kTile);
       const bool relu = !kBackward && flag(spec.attributes, "relu");
-      return TileConvolution<C, kBackward>{x.as<Bf16>(), w.as<Bf16>(), y.as<Bf16>(), kBackward ? nullptr : spec.inputs[2].as<float>(), relu, tiles};
+      return TileConvolution<C, kBackward>{
+          x.as<Bf16>(), w.as<Bf16>(), y.as<Bf16>(), kBackward ? nullptr : spec.inputs[2].as<float>(), relu, tiles, outputs};
     });
-    return queued([&stream, program] { clusters(stream, static_cast<int64_t>(program.tiles.count()) * program.tiles.out.c / kTile, 1, program); });
+    return queued([&stream, program] { clusters(stream, static_cast<int64_t>(program.tiles.count()) * program.blocks_of_tile(), 1, program); });
   });
 }
 
@@ -294,11 +309,14 @@ MadeKernel make_weights_gradient(const OperatorSpec& spec, DeviceStream& stream)
   const Image from(x.shape()), to(gy.shape());
   const int most = stream.backend().most_of_cluster();
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    const auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
-      return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, (tiles.count() + most - 1) / most};
+    auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
+      return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, 0};
     });
-    return queued([&stream, program, most, gy, gb, partials = static_cast<float*>(spec.scratch)] {
-      clusters(stream, program.tiles.out.c / kTile, most, program);
+    int size = 1;
+    while (size < most && size * kRounds < program.tiles.count()) size *= 2;
+    program.rounds = (program.tiles.count() + size - 1) / size;
+    return queued([&stream, program, size, gy, gb, partials = static_cast<float*>(spec.scratch)] {
+      clusters(stream, program.tiles.out.c / kTile, size, program);
       if (gb) queue_bias_gradient(gy, gy.shape()[1], gb.as<float>(), partials, stream);
     });
   });
@@ -317,6 +335,10 @@ bool is_tile_convolution(std::string_view kind, Type precision, const Shape& x, 
   return has_tiles(x.at(1)) && has_tiles(y.at(1)) && x[1] * x[2] * x[3] <= kMostOfImage && x[1] * x[3] <= kMostOfRow;
 }
 
+bool is_tile_weights_gradient(const OperatorSpec& spec) {
+  return spec.kind == "conv2dBackwardWeights" && spec.precision == Type::bf16 && spec.outputs[0].spec.type == Type::f32;
+}
+
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream) {
   const std::vector<Tensor>&in = spec.inputs, &out = spec.outputs;
   const auto takes = [&](const Tensor& x, const Tensor& w, const Tensor& y) {
@@ -325,7 +347,7 @@ MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream)
   if (spec.kind == "conv2d" && takes(in[0], in[1], out[0])) return make_image<false>(spec, in[0], in[1], out[0], stream);
   if (spec.kind == "conv2dBackwardData" && takes(out[0], in[1], in[0])) return make_image<true>(spec, in[0], in[1], out[0], stream);
   // By its type, for which lowering has asked.
-  if (spec.kind == "conv2dBackwardWeights" && spec.precision == Type::bf16 && out[0].spec.type == Type::f32) return make_weights_gradient(spec, stream);
+  if (is_tile_weights_gradient(spec)) return make_weights_gradient(spec, stream);
   return nullptr;
 }
 

@@ -9,6 +9,9 @@ namespace arbalest::cuda {
 // Whether the kernels here take an operator of these tensors, which are those of the forward convolution. `kind`: as an operator's.
 bool is_tile_convolution(std::string_view kind, Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes);
 
+// Whether it is one of theirs, by the type of its gradient, for which lowering has asked.
+bool is_tile_weights_gradient(const OperatorSpec& spec);
+
 // Null if they do not take it.
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream);
 
