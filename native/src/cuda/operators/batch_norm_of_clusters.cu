@@ -14,8 +14,6 @@ namespace {
 
 // Rows beyond which a cluster's few blocks would take longer than two launches of as many as there are multiprocessors.
 constexpr int kMostRows = 32768;
-// Rows that a thread has under way.
-constexpr int kUnderWay = 4;
 // Rows of which a cluster has as many packs side by side as memory is read by, 32 bytes, and of which a block is enough. With more of them, twice as many
 // blocks work on half as many channels.
 constexpr int kFewRows = 8192, kRowsOfBlock = 512;
@@ -38,8 +36,8 @@ template <int Lanes> struct ClusterRows {
   EVERYWHERE int end(const ClusterBlock& block) const { return first(block) + of(block); }
   EVERYWHERE static constexpr int step() { return kThreads / kLanes; }
 
-  // Calls `read(slot, i)` for some packs of a thread, then `finish(slot, i)` for the same, until all are done.
-  template <class Read, class Finish> EVERYWHERE void in_turns(const ClusterBlock& block, int thread, const Read& read, const Finish& finish) const {
+  // Calls `read(slot, i)` for the next kUnderWay packs of a thread, then `finish(slot, i)` for the same, until all are done.
+  template <int kUnderWay, class Read, class Finish> EVERYWHERE void in_turns(const ClusterBlock& block, int thread, const Read& read, const Finish& finish) const {
     const int of = pack(block, thread % kLanes), last = end(block);
     for (int row = first(block) + thread / kLanes; row < last; row += kUnderWay * step()) {
       WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot)
@@ -184,8 +182,9 @@ template <class T, int V, int Lanes> struct Forward {
   }
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
-    Pack<T, V> values[kUnderWay], added[kUnderWay];
-    rows.in_turns(
+    constexpr int kRows = 4;
+    Pack<T, V> values[kRows], added[kRows];
+    rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
           values[slot] = read<T, V>(x, i);
@@ -245,9 +244,10 @@ template <class T, int V, int Lanes> struct Backward {
   }
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
-    Pack<float, V> gradients[kUnderWay];
-    Pack<T, V> values[kUnderWay];
-    rows.in_turns(
+    constexpr int kRows = 2;
+    Pack<float, V> gradients[kRows];
+    Pack<T, V> values[kRows];
+    rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
           gradients[slot] = from.masked(i);
