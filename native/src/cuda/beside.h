@@ -1,5 +1,5 @@
-// Kernels of a recorded step that run beside the rest: gradients of weights, which nothing reads before the step's end. A kernel that touches what one of
-// them writes, or writes what one of them reads, waits for it.
+// Kernels of a recorded step that run beside the rest: gradients of weights, which nothing reads before the step's end. A kernel that
+// touches what one of them writes, or writes what one of them reads, waits for it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,9 @@ class Touched {
   bool meets(const Touched& other) const;
 
  private:
-  struct Bytes { uintptr_t begin, end; };
+  struct Bytes {
+    uintptr_t begin, end;
+  };
   static bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others);
 
   std::vector<Bytes> reads_, writes_;
@@ -33,7 +35,8 @@ class Beside {
 
   // Calls `work`, which queues the kernels of a recording.
   void record(const std::function<void()>& work);
-  // Calls `work`, which queues one kernel; `aside`: it may run beside the rest. The kernel's `touched` lives as long as the recording is made.
+  // Calls `work`, which queues one kernel; `aside`: it may run beside the rest. The kernel's `touched` lives as long as the recording is
+  // made.
   void queue(const Touched& touched, bool aside, const std::function<void()>& work);
 
  private:

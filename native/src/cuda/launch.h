@@ -3,9 +3,11 @@
 //
 //   each(stream, n, f)               f(i) for every i below n, in any order and at once
 //   blocks(stream, count, p)         `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
-//   clusters(stream, count, size, p) `count` clusters of `size` blocks of kThreads threads. Each thread has a P::Own of its own throughout, each block
-//                                    p.shared_bytes() that the other blocks of its cluster can read. The threads of a block meet after each of
-//                                    the p.phases() phases; those of a cluster after each for which p.together(phase) is true, and before the end.
+//   clusters(stream, count, size, p) `count` clusters of `size` blocks of kThreads threads. Each thread has a P::Own of its own throughout,
+//   each block
+//                                    p.shared_bytes() that the other blocks of its cluster can read. The threads of a block meet after each
+//                                    of the p.phases() phases; those of a cluster after each for which p.together(phase) is true, and
+//                                    before the end.
 //
 // Programs are plain structures, copied when they are queued: pointers, extents, and an EVERYWHERE operator() or run().
 #pragma once
@@ -65,8 +67,9 @@ inline constexpr int kMostTogether = 32;
 
 #if defined(__CUDACC__)
 
-// Programmatic dependent launch, from Hopper on: a kernel's blocks come to the multiprocessors while the one before it in its stream still ends, and wait
-// here before they touch memory. A kernel lets the next one come in its last phase: blocks that wait for longer would take the place of others' work.
+// Programmatic dependent launch, from Hopper on: a kernel's blocks come to the multiprocessors while the one before it in its stream still
+// ends, and wait here before they touch memory. A kernel lets the next one come in its last phase: blocks that wait for longer would take
+// the place of others' work.
 __device__ inline void await_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -189,18 +192,22 @@ template <class P> void clusters(DeviceStream& stream, int64_t count, int size, 
     throw Error("INTERNAL", "a cluster: received blocks of more shared memory than a GPU has, or more of them; report this");
   count_launch<P>();
   queue_of(stream).submit([count, size, bytes, program] {
-    struct alignas(16) Piece { unsigned char bytes[16]; };
+    struct alignas(16) Piece {
+      unsigned char bytes[16];
+    };
     std::vector<Piece> shared(bytes / sizeof(Piece) * static_cast<size_t>(size));
     std::vector<typename P::Own> own(static_cast<size_t>(size) * kThreads);
     std::vector<unsigned char*> memory;
-    for (int rank = 0; rank < size; ++rank) memory.push_back(reinterpret_cast<unsigned char*>(shared.data()) + static_cast<size_t>(rank) * bytes);
+    for (int rank = 0; rank < size; ++rank)
+      memory.push_back(reinterpret_cast<unsigned char*>(shared.data()) + static_cast<size_t>(rank) * bytes);
     for (int64_t cluster = 0; cluster < count; ++cluster) {
       std::memset(static_cast<void*>(shared.data()), 0xff, shared.size() * sizeof(Piece));
       std::memset(static_cast<void*>(own.data()), 0xff, own.size() * sizeof(typename P::Own));
       for (int phase = 0; phase < program.phases(); ++phase)
         for (int rank = 0; rank < size; ++rank)
           for (int thread = 0; thread < kThreads; ++thread)
-            program.run(phase, ClusterBlock{cluster, rank, size, memory.data()}, thread, own[static_cast<size_t>(rank * kThreads + thread)]);
+            program.run(phase, ClusterBlock{cluster, rank, size, memory.data()}, thread,
+                        own[static_cast<size_t>(rank * kThreads + thread)]);
     }
   });
 }

@@ -8,8 +8,8 @@
 
 namespace arbalest::cuda {
 
-// A sum of each of a block's threads. Word by word, and of each word all threads' side by side: neighbouring threads then have banks of their own,
-// however long a sum is.
+// A sum of each of a block's threads. Word by word, and of each word all threads' side by side: neighbouring threads then have banks of
+// their own, however long a sum is.
 template <class Sum> struct SumsOfThreads {
   static constexpr int kWords = sizeof(Sum) / sizeof(uint32_t);
   static_assert(kWords * sizeof(uint32_t) == sizeof(Sum));

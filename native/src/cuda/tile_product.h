@@ -1,5 +1,5 @@
-// Products of 16 x 16 tiles of bfloat16 in shared memory, summed in float in the registers of a warp's 32 lanes. On a GPU its tensor cores compute them
-// (ldmatrix, mma.m16n8k16); in the stand-in each lane computes the elements that it would hold there.
+// Products of 16 x 16 tiles of bfloat16 in shared memory, summed in float in the registers of a warp's 32 lanes. On a GPU its tensor cores
+// compute them (ldmatrix, mma.m16n8k16); in the stand-in each lane computes the elements that it would hold there.
 #pragma once
 
 #include "cuda/number.h"
@@ -85,12 +85,12 @@ template <class Left, class Right> EVERYWHERE void add_product(TileSum& sum, con
   }
 #else
   for (int i = 0; i < 8; ++i)
-    for (int k = 0; k < kTile; ++k)
-      sum.at[i] += left.element(TileSum::row(lane, i), k) * right.element(k, TileSum::column(lane, i));
+    for (int k = 0; k < kTile; ++k) sum.at[i] += left.element(TileSum::row(lane, i), k) * right.element(k, TileSum::column(lane, i));
 #endif
 }
 
-// Copies 16 bytes from the device's memory to shared memory, or fills them with zeros, while the thread goes on; `end_of_copies` closes a group of them.
+// Copies 16 bytes from the device's memory to shared memory, or fills them with zeros, while the thread goes on; `end_of_copies` closes a
+// group of them.
 EVERYWHERE inline void begin_copy(Bf16* to, const Bf16* from, bool present) {
 #if defined(__CUDA_ARCH__)
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from),

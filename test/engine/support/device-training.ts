@@ -19,6 +19,8 @@ export interface Training {
   readonly data: DatasetSpec
   readonly load: LoadOptions
   readonly batch: number
+  /** The program is bound anew before each call, whose first step is then not a recorded one. */
+  readonly anew?: boolean
   readonly calls: number
   /** Of a call; after its first one of all a device runs what it has recorded. */
   readonly steps: number
@@ -80,7 +82,7 @@ export function losses(
   source: (training: Training) => Handle = ({ data }) => engine.createDataset(data),
   device = 0
 ): number[] {
-  const { model, load, batch, calls, steps, rate } = training
+  const { model, load, batch, calls, steps, rate, anew } = training
   const optimiser = { momentum: 0.9, weightDecay: 1e-4 }
   const program = compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision, load, optimiser })
   const weights = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5)
@@ -88,9 +90,10 @@ export function losses(
   const replica = engine.createReplica({ backend, device, layout: program.parameters, threads: 1, seed: 3 })
   const handle = engine.createProgram(program)
   try {
-    const slot = engine.bind(replica, handle, dataset)
+    let slot = engine.bind(replica, handle, dataset)
     engine.writeVector(replica, 'weights', weights)
     return Array.from({ length: calls }, (_, call) => {
+      if (anew === true) slot = engine.bind(replica, handle, dataset)
       const { lossSum } = engine.run(replica, slot, { steps, milliseconds: 60_000, position: steps * call * batch, learningRate: rate })
       return lossSum / steps
     })

@@ -1,7 +1,16 @@
 import type { Attributes, OperatorKind } from '../../../src/model/graph.js'
 import * as magnitude from './magnitudes.js'
 import { activation, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
-import { averageCases, convolutionCases, depthwiseCases, maximumCases, planeCases, tileCases, unfilledCases, wideCases } from './window-cases.js'
+import {
+  averageCases,
+  convolutionCases,
+  depthwiseCases,
+  maximumCases,
+  planeCases,
+  tileCases,
+  unfilledCases,
+  wideCases
+} from './window-cases.js'
 
 /** A backward operator by its ports: names of the forward's ports, `gy` for the gradient of its first output, `gx` for that of `x`. */
 export interface BackwardRow {

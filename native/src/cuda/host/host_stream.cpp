@@ -34,36 +34,34 @@ HostStream::~HostStream() {
 
 namespace {
 
-// A place in a recording, which each of its runs reaches anew.
-struct RecordedEnd final : Event {
-  std::shared_ptr<HostEvent> of_this_run;
-  bool reached() override { return of_this_run->reached(); }
+// The end of some work that a recording has aside: as many pieces as there are until then.
+struct EndAside final : Event {
+  explicit EndAside(size_t pieces_) : pieces(pieces_) {}
+  const size_t pieces;
+  bool reached() override { throw Error("INTERNAL", "a recording: nobody asks how far it has come; report this"); }
 };
 
 }  // namespace
 
-void HostStream::to_side() {
-  if (!side_) side_ = std::make_unique<HostStream>(backend());
-  on_side_ = true;
-}
-
 std::shared_ptr<Event> HostStream::from_side() {
   on_side_ = false;
-  auto end = std::make_shared<RecordedEnd>();
-  submit([end, side = side_.get()] { end->of_this_run = side->mark(); });
-  return end;
+  return std::make_shared<EndAside>(recorded_aside_);
 }
 
 void HostStream::await_side(const std::shared_ptr<Event>& end) {
-  submit([end = std::static_pointer_cast<RecordedEnd>(end)] { end->of_this_run->await(); });
+  submit([this, pieces = static_cast<EndAside&>(*end).pieces] {
+    for (; done_aside_ < pieces; ++done_aside_) aside_.at(done_aside_)();
+  });
 }
 
 void HostStream::submit(std::function<void()> work) {
   if (recording_) {
-    if (on_side_)
-      recorded_.push_back([side = side_.get(), work = std::move(work)] { side->submit(work); });
-    else
+    if (on_side_) {
+      ++recorded_aside_;
+      recorded_.push_back([this, work = std::move(work)] { aside_.push_back(work); });
+    } else {
       recorded_.push_back(std::move(work));
+    }
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -107,13 +105,16 @@ void HostStream::synchronise() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  lock.unlock();
-  if (side_) side_->synchronise();
 }
 
 void HostStream::begin_recording() {
   recording_ = true;
   on_side_ = false;
+  recorded_aside_ = 0;
+  recorded_.push_back([this] {
+    aside_.clear();
+    done_aside_ = 0;
+  });
 }
 
 std::vector<std::function<void()>> HostStream::end_recording() {

@@ -35,7 +35,8 @@ class HostStream final : public DeviceStream {
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
-  void to_side() override;
+  // What is queued aside runs as late as it may, when it is waited for: a wait that is missing then shows in what others have overwritten.
+  void to_side() override { on_side_ = true; }
   std::shared_ptr<Event> from_side() override;
   void await_side(const std::shared_ptr<Event>& end) override;
   // The parameters of the steps that are queued from now on.
@@ -59,8 +60,10 @@ class HostStream final : public DeviceStream {
   std::vector<int32_t> labels_;
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false;
-  // Runs what a recording has beside the rest.
-  std::unique_ptr<HostStream> side_;
+  size_t recorded_aside_ = 0;
+  // The stream's thread's own: what a recording that runs has aside, and how much of it has been done.
+  std::vector<std::function<void()>> aside_;
+  size_t done_aside_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,5 +1,5 @@
-// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel by clusters where they take it,
-// otherwise two: moments of each chunk of rows, then in every block those of its channels from the chunks', and y.
+// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel by clusters
+// where they take it, otherwise two: moments of each chunk of rows, then in every block those of its channels from the chunks', and y.
 #include <cmath>
 
 #include "cuda/launch.h"

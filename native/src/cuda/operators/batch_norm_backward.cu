@@ -1,6 +1,6 @@
 // With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
-// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel by clusters where they take it, otherwise two: the sums of each chunk of rows,
-// then gx.
+// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel by clusters where they take it, otherwise two: the sums of each
+// chunk of rows, then gx.
 #include <cmath>
 
 #include "cuda/launch.h"

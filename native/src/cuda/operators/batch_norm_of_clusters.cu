@@ -14,48 +14,50 @@ namespace {
 
 // Rows beyond which a cluster's few blocks would take longer than two launches of as many as there are multiprocessors.
 constexpr int kMostRows = 32768;
-// Rows of which a cluster has as many packs side by side as memory is read by, 32 bytes, and of which a block is enough. With more of them, twice as many
-// blocks work on half as many channels.
+// Rows of which a cluster has as many packs side by side as memory is read by, 32 bytes, and of which a block is enough. With more of them,
+// twice as many blocks work on half as many channels.
 constexpr int kFewRows = 8192, kRowsOfBlock = 512;
 
 // The rows of a block and of its threads, and its packs of channels, `Lanes` side by side.
 template <int Lanes> struct ClusterRows {
   static constexpr int kLanes = Lanes;
   int rows, packs;
+  int of_block;  // rows of each block; the last ones of a cluster may have fewer, or none
+
+  ClusterRows(const Image& image, int width, int size) : rows(image.rows()), packs(image.c / width), of_block((rows + size - 1) / size) {}
 
   int64_t clusters() const { return (packs + kLanes - 1) / kLanes; }
   EVERYWHERE int pack(const ClusterBlock& block, int lane) const { return static_cast<int>(block.cluster) * kLanes + lane; }
-  // Those of a cluster's last block may be fewer, or none.
-  EVERYWHERE int most(int size) const { return (rows + size - 1) / size; }
-  EVERYWHERE int of(int rank, int size) const {
-    const int left = rows - rank * most(size);
-    return left < 0 ? 0 : left < most(size) ? left : most(size);
+  EVERYWHERE int of(int rank) const {
+    const int left = rows - rank * of_block;
+    return left < 0 ? 0 : left < of_block ? left : of_block;
   }
-  EVERYWHERE int of(const ClusterBlock& block) const { return of(block.rank, block.size); }
-  EVERYWHERE int first(const ClusterBlock& block) const { return block.rank * most(block.size); }
-  EVERYWHERE int end(const ClusterBlock& block) const { return first(block) + of(block); }
+  EVERYWHERE int first(const ClusterBlock& block) const { return block.rank * of_block; }
+  EVERYWHERE int end(const ClusterBlock& block) const { return first(block) + of(block.rank); }
   EVERYWHERE static constexpr int step() { return kThreads / kLanes; }
 
   // Calls `read(slot, i)` for the next kUnderWay packs of a thread, then `finish(slot, i)` for the same, until all are done.
-  template <int kUnderWay, class Read, class Finish> EVERYWHERE void in_turns(const ClusterBlock& block, int thread, const Read& read, const Finish& finish) const {
+  template <int kUnderWay, class Read, class Finish>
+  EVERYWHERE void in_turns(const ClusterBlock& block, int thread, const Read& read, const Finish& finish) const {
     const int of = pack(block, thread % kLanes), last = end(block);
     for (int row = first(block) + thread / kLanes; row < last; row += kUnderWay * step()) {
-      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot)
-        if (row + slot * step() < last) read(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
-      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot)
-        if (row + slot * step() < last) finish(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
+      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot) if (row + slot * step() < last)
+          read(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
+      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot) if (row + slot * step() < last)
+          finish(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
     }
   }
 };
 
-// S finds two sums of each of a block's channels, makes two numbers of them that the cluster's blocks exchange, and applies what it makes of all blocks':
+// S finds two sums of each of a block's channels, makes two numbers of them that the cluster's blocks exchange, and applies what it makes
+// of all blocks':
 //   Own                                                                               what a thread reads before it is needed
 //   Numbers                                                                           what a block knows of its channels
 //   void read_ahead(const ClusterBlock&, int channel, Own&) const
 //   TwoSums<V> partial(const ClusterBlock&, int thread) const
 //   void conclude(const ClusterBlock&, const Own&, float&, float&) const                  a channel's two sums to two numbers
-//   void settle(const ClusterBlock&, int channel, const Own&, const float*, Numbers&) const   from the channel's of all blocks, kNumbers apart
-//   void apply(const ClusterBlock&, int thread, const Numbers&) const
+//   void settle(const ClusterBlock&, int channel, const Own&, const float*, Numbers&) const   from the channel's of all blocks, kNumbers
+//   apart void apply(const ClusterBlock&, int thread, const Numbers&) const
 // In its phases a thread waits for memory as seldom as can be: that, and no arithmetic, is what takes their time.
 template <class S> struct SumAndApply {
   static constexpr int kResident = 2, kLanes = S::kLanes;
@@ -90,7 +92,8 @@ template <class S> struct SumAndApply {
     } else if (phase == 1) {
       const int number = thread % kNumbers, lane = number % kLanes, part = thread / kNumbers;
       float sum = 0;
-      WHOLLY_UNROLLED for (int i = 0; i < kThreads / kLanes / kParts; ++i) sum += shared.sums[number / kLanes][lane + kLanes * (part + kParts * i)];
+      WHOLLY_UNROLLED for (int i = 0; i < kThreads / kLanes / kParts; ++i) sum +=
+          shared.sums[number / kLanes][lane + kLanes * (part + kParts * i)];
       shared.parts[part][number] = sum;
     } else if (phase == 2) {
       if (!has_channel) return;
@@ -117,8 +120,12 @@ template <class S> struct SumAndApply {
 
 template <class T, int V, int Lanes> struct Forward {
   static constexpr int kLanes = Lanes, kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
-  struct Own { float gamma, beta, origin; };
-  struct Numbers { float mean[kChannels], scale[kChannels], beta[kChannels]; };
+  struct Own {
+    float gamma, beta, origin;
+  };
+  struct Numbers {
+    float mean[kChannels], scale[kChannels], beta[kChannels];
+  };
 
   const T* x;                   // (rows, C)
   const T* residual;            // (rows, C) or null
@@ -136,13 +143,13 @@ template <class T, int V, int Lanes> struct Forward {
     const int c = channel(block, thread);
     own.gamma = gamma[c];
     own.beta = offset[c];
-    own.origin = rows.of(block) > 0 ? float(x[static_cast<int64_t>(rows.first(block)) * rows.packs * V + c]) : 0.0f;
+    own.origin = rows.of(block.rank) > 0 ? float(x[static_cast<int64_t>(rows.first(block)) * rows.packs * V + c]) : 0.0f;
   }
 
   EVERYWHERE TwoSums<V> partial(const ClusterBlock& block, int thread) const {
     TwoSums<V> found{};
     const int pack = rows.pack(block, thread % kLanes), end = rows.end(block);
-    if (rows.of(block) == 0) return found;
+    if (rows.of(block.rank) == 0) return found;
     const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(rows.first(block)) * rows.packs + pack);
     UNROLLED(8) for (int row = rows.first(block) + thread / kLanes; row < end; row += rows.step()) {
       const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * rows.packs + pack);
@@ -157,7 +164,7 @@ template <class T, int V, int Lanes> struct Forward {
 
   // The mean, and the sum of squared deviations.
   EVERYWHERE void conclude(const ClusterBlock& block, const Own& own, float& sum, float& squares) const {
-    const int count = rows.of(block);
+    const int count = rows.of(block.rank);
     if (count == 0) return;
     const float shift = sum / static_cast<float>(count);
     squares -= sum * shift;
@@ -168,10 +175,11 @@ template <class T, int V, int Lanes> struct Forward {
   EVERYWHERE void settle(const ClusterBlock& block, int at, const Own& own, const float* all, Numbers& numbers) const {
     const auto count = static_cast<float>(rows.rows);
     float centre = 0, squares = 0;
-    for (int rank = 0; rank < block.size; ++rank) centre += all[rank * kNumbers] * (static_cast<float>(rows.of(rank, block.size)) / count);
-    for (int rank = 0; rank < block.size; ++rank) {
+    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) centre += all[rank * kNumbers] * static_cast<float>(rows.of(rank));
+    centre /= count;
+    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) {
       const float step = all[rank * kNumbers] - centre;
-      squares += all[rank * kNumbers + kChannels] + step * step * static_cast<float>(rows.of(rank, block.size));
+      squares += all[rank * kNumbers + kChannels] + step * step * static_cast<float>(rows.of(rank));
     }
     numbers.mean[at] = centre;
     numbers.scale[at] = own.gamma / sqrtf(squares / count + epsilon);
@@ -183,7 +191,7 @@ template <class T, int V, int Lanes> struct Forward {
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
     constexpr int kRows = 4;
-    Pack<T, V> values[kRows], added[kRows];
+    Pack<T, V> values[kRows]{}, added[kRows]{};
     rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
@@ -204,8 +212,12 @@ template <class T, int V, int Lanes> struct Forward {
 
 template <class T, int V, int Lanes> struct Backward {
   static constexpr int kLanes = Lanes, kWidth = V, kChannels = kLanes * V, kNumbers = 2 * kChannels;
-  struct Own { float gamma, mean, inverse; };
-  struct Numbers { float mean[kChannels], inverse[kChannels], scale[kChannels], sum[kChannels], product[kChannels]; };
+  struct Own {
+    float gamma, mean, inverse;
+  };
+  struct Numbers {
+    float mean[kChannels], inverse[kChannels], scale[kChannels], sum[kChannels], product[kChannels];
+  };
 
   Gradients<T, V> from;
   const float* gamma;     // (C)
@@ -220,7 +232,8 @@ template <class T, int V, int Lanes> struct Backward {
   }
 
   EVERYWHERE TwoSums<V> partial(const ClusterBlock& block, int thread) const {
-    return from.sums_of_rows(rows.pack(block, thread % kLanes), rows.packs, rows.first(block) + thread / kLanes, rows.end(block), rows.step());
+    return from.sums_of_rows(rows.pack(block, thread % kLanes), rows.packs, rows.first(block) + thread / kLanes, rows.end(block),
+                             rows.step());
   }
 
   EVERYWHERE void conclude(const ClusterBlock&, const Own& own, float&, float& product) const { product *= own.inverse; }
@@ -229,7 +242,7 @@ template <class T, int V, int Lanes> struct Backward {
     const int c = rows.pack(block, 0) * V + at;
     const auto count = static_cast<float>(rows.rows);
     float sum = 0, product = 0;
-    for (int rank = 0; rank < block.size; ++rank) {
+    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) {
       sum += all[rank * kNumbers];
       product += all[rank * kNumbers + kChannels];
     }
@@ -245,8 +258,8 @@ template <class T, int V, int Lanes> struct Backward {
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
     constexpr int kRows = 2;
-    Pack<float, V> gradients[kRows];
-    Pack<T, V> values[kRows];
+    Pack<float, V> gradients[kRows]{};
+    Pack<T, V> values[kRows]{};
     rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
@@ -282,8 +295,7 @@ template <class ProgramOf> MadeKernel make(const OperatorSpec& spec, DeviceStrea
         const auto program = program_of(pack, rows);
         return queued([&stream, size, program] { clusters(stream, program.s.rows.clusters(), size, program); });
       };
-      if (image.rows() < kFewRows) return made(ClusterRows<2>{image.rows(), image.c / P::V});
-      return made(ClusterRows<1>{image.rows(), image.c / P::V});
+      return image.rows() < kFewRows ? made(ClusterRows<2>(image, P::V, size)) : made(ClusterRows<1>(image, P::V, size));
     }
   });
 }
@@ -293,9 +305,10 @@ template <class ProgramOf> MadeKernel make(const OperatorSpec& spec, DeviceStrea
 MadeKernel make_batch_norm_of_clusters(const OperatorSpec& spec, DeviceStream& stream) {
   return make(spec, stream, [&]<class P, int Lanes>(P, const ClusterRows<Lanes>& rows) {
     using T = typename P::T;
-    return SumAndApply<Forward<T, P::V, Lanes>>{{spec.inputs[0].as<T>(), spec.inputs[3].as<T>(), spec.outputs[0].as<T>(), spec.inputs[1].as<float>(),
-                                                 spec.inputs[2].as<float>(), spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), rows,
-                                                 static_cast<float>(spec.attributes.number("epsilon")), Bounds(spec.attributes)}};
+    return SumAndApply<Forward<T, P::V, Lanes>>{{spec.inputs[0].as<T>(), spec.inputs[3].as<T>(), spec.outputs[0].as<T>(),
+                                                 spec.inputs[1].as<float>(), spec.inputs[2].as<float>(), spec.outputs[1].as<float>(),
+                                                 spec.outputs[2].as<float>(), rows, static_cast<float>(spec.attributes.number("epsilon")),
+                                                 Bounds(spec.attributes)}};
   });
 }
 

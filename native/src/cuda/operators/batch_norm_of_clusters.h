@@ -1,5 +1,5 @@
-// Batch norm and its gradient over images of few rows, each by one launch: a cluster has some neighbouring channels, sums them block by block, and goes on
-// with what its blocks have found. Two launches take longer wherever a kernel is shorter than a launch.
+// Batch norm and its gradient over images of few rows, each by one launch: a cluster has some neighbouring channels, sums them block by
+// block, and goes on with what its blocks have found. Two launches take longer wherever a kernel is shorter than a launch.
 #pragma once
 
 #include "cuda/table.h"

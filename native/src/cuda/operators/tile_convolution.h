@@ -1,5 +1,5 @@
-// Convolutions of 3 x 3 over small images of few channels, in bfloat16: what small batches consist of on ResNets for CIFAR. cuDNN's kernels for them fill
-// their tiles by a half and read an image once for each tap; ours have an image's rows in shared memory for all nine.
+// Convolutions of 3 x 3 over small images of few channels, in bfloat16: what small batches consist of on ResNets for CIFAR. cuDNN's kernels
+// for them fill their tiles by a half and read an image once for each tap; ours have an image's rows in shared memory for all nine.
 #pragma once
 
 #include "cuda/table.h"
@@ -7,12 +7,14 @@
 namespace arbalest::cuda {
 
 // Whether the kernels here take an operator of these tensors, which are those of the forward convolution. `kind`: as an operator's.
-bool is_tile_convolution(std::string_view kind, Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes);
+bool is_tile_convolution(std::string_view kind, Type precision, const Shape& x, const Shape& w, const Shape& y,
+                         const Attributes& attributes);
 
 // Whether it is one of theirs, by the type of its gradient, for which lowering has asked.
 bool is_tile_weights_gradient(const OperatorSpec& spec);
 
 // Null if they do not take it.
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_tile_weights_gradient(const OperatorSpec& spec, DeviceStream& stream);
 
 }  // namespace arbalest::cuda
