@@ -45,6 +45,7 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
   }
   take_hosts();
   for (Exchange& exchange : exchanges_) plan(exchange);
+  for (Exchange& exchange : exchanges_) expect_round(exchange);
 }
 
 void HostsLevel::take_hosts() {
@@ -80,8 +81,7 @@ void HostsLevel::plan(Exchange& exchange) {
   for (const size_t host : neighbours_) exchange.received[host] = memory(true);
   exchange.before = memory(rack_ > 0);
   exchange.made = memory(by_arrival_ || !is_last_rack());
-  expect_counts(exchange);
-  for (Chunk& chunk : own_chunks(exchange)) expect(exchange, chunk);
+  exchange.is_to_expect = false;
 }
 
 HostsLevel::~HostsLevel() { end(); }
@@ -160,7 +160,10 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
       lock.lock();
       is_summing_ = false;
       changed_.notify_all();
-      if (is_summed(next)) unsummed_.pop_front();
+      if (is_summed(next)) {
+        unsummed_.pop_front();
+        expect_rounds();
+      }
       continue;
     }
     if (called) return false;
@@ -170,6 +173,19 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   if (--under_way_ == 0) hosts_->await(this, false);
   reduction.parts = {exchange.total > 0 ? PartialSum{result(exchange.round), exchange.total} : PartialSum{}};
   return true;
+}
+
+void HostsLevel::expect_round(Exchange& exchange) {
+  expect_counts(exchange);
+  for (Chunk& chunk : own_chunks(exchange)) expect(exchange, chunk);
+}
+
+void HostsLevel::expect_rounds() {
+  while (!unsummed_.empty() && unsummed_.front()->is_to_expect) {
+    expect_round(*unsummed_.front());
+    unsummed_.front()->is_to_expect = false;
+    unsummed_.pop_front();
+  }
 }
 
 void HostsLevel::expect_counts(Exchange& exchange) {
@@ -365,17 +381,35 @@ void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
     exchange.missing_counts = exchange.missing_sums = exchange.sending = 0;
     catch_up(exchange, bucket, states);
   }
-  // The buckets of a round are exchanged in their order, and receives are posted in that of their messages.
-  std::vector<Exchange*> in_turn;
-  for (Exchange& exchange : exchanges_) in_turn.push_back(&exchange);
-  std::ranges::stable_sort(in_turn, {}, &Exchange::finished);
-  for (Exchange* const each : in_turn) plan(*each);
-  for (Exchange* const each : in_turn) {
-    const bool is_new = each->round > each->finished;
-    each->is_counted = !is_new;
-    each->summed = each->relayed = is_new ? 0 : own_chunks(*each).size();
-    if (is_new) begin(*each);
+  for (Exchange& exchange : exchanges_) plan(exchange);
+  begin_again();
+}
+
+// The buckets of a round are exchanged in their order, and receives are posted in that of their messages. So those whose sums begin anew
+// come first. A bucket behind one of them that has its sum already is in the next round behind that one, too: it expects that round when
+// the one before it has been summed.
+void HostsLevel::begin_again() {
+  const int64_t newest = std::ranges::max_element(exchanges_, {}, &Exchange::finished)->finished;
+  const auto is_behind = [&](const Exchange& each) { return each.finished < newest; };
+  const auto first_behind = std::ranges::find_if(exchanges_, is_behind);
+  for (Exchange& each : exchanges_)
+    if (is_behind(each)) expect_round(each);
+  for (auto each = exchanges_.begin(); each != first_behind; ++each) expect_round(*each);
+  for (Exchange& each : exchanges_) {
+    const bool is_new = each.round > each.finished;
+    each.is_counted = !is_new;
+    each.summed = each.relayed = is_new ? 0 : own_chunks(each).size();
   }
+  for (auto each = first_behind; each != exchanges_.end(); ++each) {
+    each->is_to_expect = !is_behind(*each);
+    if (each->is_to_expect)
+      unsummed_.push_back(&*each);
+    else if (each->round > each->finished)
+      begin(*each);
+  }
+  for (auto each = exchanges_.begin(); each != first_behind; ++each)
+    if (each->round > each->finished) begin(*each);
+  expect_rounds();
 }
 
 // No host is in a later round than the one whose sum another has not got yet.

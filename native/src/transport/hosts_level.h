@@ -89,6 +89,7 @@ class HostsLevel final : public Level {
     int missing_sums = 0;              // messages
     int sending = 0;                   // messages
     bool is_counted = false;
+    bool is_to_expect = false;       // has its sum, and is among the unsummed ones for its place in the next round alone
     size_t summed = 0, relayed = 0;  // own chunks
     int64_t finished = -1;           // the newest round whose sum is here, or comes from another host
     int64_t finished_before = -1;    // where that sum comes from another host
@@ -108,7 +109,10 @@ class HostsLevel final : public Level {
   void go_on(const std::map<int, HostsThread::Bytes>& states);
   // Brings the bucket to where the others are that are furthest.
   void catch_up(Exchange& exchange, size_t bucket, const std::map<int, HostsThread::Bytes>& states);
-  // Receives of the next round.
+  void begin_again();
+  // Receives of the next round: all of a bucket's, and those of the buckets that come next and wait for it.
+  void expect_round(Exchange& exchange);
+  void expect_rounds();
   void expect_counts(Exchange& exchange);
   void expect(Exchange& exchange, Chunk& chunk);
   void send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes);
