@@ -58,7 +58,7 @@ describe('The day with a GPU', function () {
       'from types import SimpleNamespace as N\n__version__, version, backends = "2", N(cuda="13"), N(cudnn=N(version=lambda: 9))\n'
     )
     node('')
-    probe(29.5)
+    probe(24.5)
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
@@ -187,9 +187,9 @@ describe('The day with a GPU', function () {
 
   it('says whether eight replicas are averaged in the time that is wanted', () => {
     expect(day('--only', 'average').stdout).to.match(/^average: done/m)
-    probe(30.5)
+    probe(25.5)
     expect(day('--only', 'average', '--force').stdout).to.match(
-      /^average: FAILED \(1\)(.*\n)+target: averageMicroseconds is 30.5, .*: MISSED$/m
+      /^average: FAILED \(1\)(.*\n)+target: averageMicroseconds is 25.5, .*: MISSED$/m
     )
   })
 

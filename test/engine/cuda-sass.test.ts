@@ -38,6 +38,8 @@ describe('The machine code of the CUDA kernels', () => {
       ['the sum in float32', '3AddIfLi4E'],
       ['batch norm in bfloat16', '9NormaliseI', 'Bf16ELi8E'],
       ["batch norm's gradient in bfloat16", '17BatchNormBackwardI', 'Bf16ELi8E'],
+      ['batch norm of clusters in bfloat16', '11SumAndApplyI', '7ForwardI', 'Bf16ELi8E'],
+      ['its gradient in bfloat16', '11SumAndApplyI', '8BackwardI', 'Bf16ELi8E'],
       ['the optimiser', '8OptimiseILi4E'],
       ['the average', '7AverageILi4E']
     ] as const) {
@@ -55,7 +57,10 @@ describe('The machine code of the CUDA kernels', () => {
     expect(spilling).to.deep.equal([])
   })
 
-  it('has no tensor-core instructions of its own: matrices are multiplied by cuDNN and cuBLASLt', () => {
-    expect([...kernels].filter(([, code]) => /\b(HMMA|HGMMA|IMMA|DMMA)\b/.test(code)).map(([name]) => name)).to.deep.equal([])
+  it('multiplies by tensor cores in convolutions by tiles, and nowhere else: all other matrices are those of cuDNN and cuBLASLt', () => {
+    const multiplying = [...kernels].filter(([, code]) => /\b(HMMA|HGMMA|IMMA|DMMA)\b/.test(code)).map(([name]) => name)
+    const byTiles = [...named('TileConvolution'), ...named('TileWeightsGradient')].map(([name]) => name)
+    expect(byTiles).not.to.be.empty
+    expect(multiplying).to.have.members(byTiles)
   })
 })

@@ -76,7 +76,8 @@ template <Operand kOperand, Lines kLines> class TileLines {
 
 template <class Left, class Right> EVERYWHERE void add_product(TileSum& sum, const Left& left, const Right& right, int lane) {
 #if defined(__CUDA_ARCH__)
-  WHOLLY_UNROLLED for (int half = 0; half < 2; ++half) {
+  WHOLLY_UNROLLED
+  for (int half = 0; half < 2; ++half) {
     float* const at = sum.at + half * 4;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(at[0]), "+f"(at[1]), "+f"(at[2]), "+f"(at[3])

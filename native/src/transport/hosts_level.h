@@ -67,7 +67,7 @@ class HostsLevel final : public Level {
     int after = kNone;   // its owner in the next rack, from which its result comes
     int missing = 0;     // messages that its sum needs
     // In the order of arrival: hosts of this rack whose parts are here and not in the sum, and whether it has others already.
-    std::vector<size_t> arrived;
+    std::vector<size_t> arrived{};
     bool has_partial = false;
     bool has_result = false;
   };

@@ -62,7 +62,8 @@ template <class T, int V> struct Gradients {
     TwoSums<V> found{};
     float centre[V];
     for (int v = 0; v < V; ++v) centre[v] = mean[pack * V + v];
-    UNROLLED(4) for (int row = first; row < end; row += step) {
+    UNROLLED(4)
+    for (int row = first; row < end; row += step) {
       const int64_t i = static_cast<int64_t>(row) * packs + pack;
       const Pack<float, V> g = masked(i);
       const Pack<T, V> values = read<T, V>(x, i);

@@ -41,24 +41,28 @@ template <int Lanes> struct ClusterRows {
   EVERYWHERE void in_turns(const ClusterBlock& block, int thread, const Read& read, const Finish& finish) const {
     const int of = pack(block, thread % kLanes), last = end(block);
     for (int row = first(block) + thread / kLanes; row < last; row += kUnderWay * step()) {
-      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot) if (row + slot * step() < last)
-          read(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
-      WHOLLY_UNROLLED for (int slot = 0; slot < kUnderWay; ++slot) if (row + slot * step() < last)
-          finish(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
+      WHOLLY_UNROLLED
+      for (int slot = 0; slot < kUnderWay; ++slot)
+        if (row + slot * step() < last) read(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
+      WHOLLY_UNROLLED
+      for (int slot = 0; slot < kUnderWay; ++slot)
+        if (row + slot * step() < last) finish(slot, static_cast<int64_t>(row + slot * step()) * packs + of);
     }
   }
 };
 
 // S finds two sums of each of a block's channels, makes two numbers of them that the cluster's blocks exchange, and applies what it makes
-// of all blocks':
-//   Own                                                                               what a thread reads before it is needed
-//   Numbers                                                                           what a block knows of its channels
+// of all blocks'. In its phases a thread waits for memory as seldom as can be: that, and no arithmetic, is what takes their time.
+//
+//   Own        what a thread reads before it is needed
+//   Numbers    what a block knows of its channels
 //   void read_ahead(const ClusterBlock&, int channel, Own&) const
 //   TwoSums<V> partial(const ClusterBlock&, int thread) const
-//   void conclude(const ClusterBlock&, const Own&, float&, float&) const                  a channel's two sums to two numbers
-//   void settle(const ClusterBlock&, int channel, const Own&, const float*, Numbers&) const   from the channel's of all blocks, kNumbers
-//   apart void apply(const ClusterBlock&, int thread, const Numbers&) const
-// In its phases a thread waits for memory as seldom as can be: that, and no arithmetic, is what takes their time.
+//   void conclude(const ClusterBlock&, const Own&, float&, float&) const
+//                                    a channel's two sums to its two numbers
+//   void settle(const ClusterBlock&, int channel, const Own&, const float* all, Numbers&) const
+//                                    all: the channel's of all blocks, kNumbers apart
+//   void apply(const ClusterBlock&, int thread, const Numbers&) const
 template <class S> struct SumAndApply {
   static constexpr int kResident = 2, kLanes = S::kLanes;
   using Own = typename S::Own;
@@ -92,15 +96,16 @@ template <class S> struct SumAndApply {
     } else if (phase == 1) {
       const int number = thread % kNumbers, lane = number % kLanes, part = thread / kNumbers;
       float sum = 0;
-      WHOLLY_UNROLLED for (int i = 0; i < kThreads / kLanes / kParts; ++i) sum +=
-          shared.sums[number / kLanes][lane + kLanes * (part + kParts * i)];
+      WHOLLY_UNROLLED
+      for (int i = 0; i < kThreads / kLanes / kParts; ++i) sum += shared.sums[number / kLanes][lane + kLanes * (part + kParts * i)];
       shared.parts[part][number] = sum;
     } else if (phase == 2) {
       if (!has_channel) return;
       // Of channel v of a lane.
       const int v = thread % S::kWidth, lane = thread / S::kWidth, first = v * kLanes + lane, second = (S::kWidth + v) * kLanes + lane;
       float sum = 0, product = 0;
-      WHOLLY_UNROLLED for (int part = 0; part < kParts; ++part) {
+      WHOLLY_UNROLLED
+      for (int part = 0; part < kParts; ++part) {
         sum += shared.parts[part][first];
         product += shared.parts[part][second];
       }
@@ -151,7 +156,8 @@ template <class T, int V, int Lanes> struct Forward {
     const int pack = rows.pack(block, thread % kLanes), end = rows.end(block);
     if (rows.of(block.rank) == 0) return found;
     const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(rows.first(block)) * rows.packs + pack);
-    UNROLLED(8) for (int row = rows.first(block) + thread / kLanes; row < end; row += rows.step()) {
+    UNROLLED(8)
+    for (int row = rows.first(block) + thread / kLanes; row < end; row += rows.step()) {
       const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * rows.packs + pack);
       for (int v = 0; v < V; ++v) {
         const float difference = float(values.at[v]) - float(origin.at[v]);
@@ -175,9 +181,11 @@ template <class T, int V, int Lanes> struct Forward {
   EVERYWHERE void settle(const ClusterBlock& block, int at, const Own& own, const float* all, Numbers& numbers) const {
     const auto count = static_cast<float>(rows.rows);
     float centre = 0, squares = 0;
-    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) centre += all[rank * kNumbers] * static_cast<float>(rows.of(rank));
+    UNROLLED(4)
+    for (int rank = 0; rank < block.size; ++rank) centre += all[rank * kNumbers] * static_cast<float>(rows.of(rank));
     centre /= count;
-    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) {
+    UNROLLED(4)
+    for (int rank = 0; rank < block.size; ++rank) {
       const float step = all[rank * kNumbers] - centre;
       squares += all[rank * kNumbers + kChannels] + step * step * static_cast<float>(rows.of(rank));
     }
@@ -242,7 +250,8 @@ template <class T, int V, int Lanes> struct Backward {
     const int c = rows.pack(block, 0) * V + at;
     const auto count = static_cast<float>(rows.rows);
     float sum = 0, product = 0;
-    UNROLLED(4) for (int rank = 0; rank < block.size; ++rank) {
+    UNROLLED(4)
+    for (int rank = 0; rank < block.size; ++rank) {
       sum += all[rank * kNumbers];
       product += all[rank * kNumbers + kChannels];
     }

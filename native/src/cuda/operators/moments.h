@@ -15,7 +15,8 @@ template <int V> struct Moments {
     // Differences from the first row: sums of squares then lose nothing to a large mean.
     const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(first) * packs);
     float sums[V] = {}, squares[V] = {};
-    UNROLLED(4) for (int row = first; row < end; row += step) {
+    UNROLLED(4)
+    for (int row = first; row < end; row += step) {
       const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * packs);
       for (int v = 0; v < V; ++v) {
         const float difference = float(values.at[v]) - float(origin.at[v]);

@@ -81,8 +81,10 @@ template <int C, bool kBackward> struct TileConvolution {
     const TileLines<Operand::left, Lines::rows> inputs([&](int i) { return image + places[group * kTile + i]; }, lane);
     const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> filters([&](int i) { return own + i * line(); }, lane);
     TileSum sum{};
-    WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
-      WHOLLY_UNROLLED for (int c = 0; c < C; c += kTile) {
+    WHOLLY_UNROLLED
+    for (int tap = 0; tap < kTaps; ++tap) {
+      WHOLLY_UNROLLED
+      for (int c = 0; c < C; c += kTile) {
         const int of = kBackward ? c * line() + (kTaps - 1 - tap) * kTile * outputs : tap * C + c;
         add_product(sum, inputs.at(tiles.tap(tap) + c), filters.at(of), lane);
       }

@@ -90,6 +90,8 @@ template <int C> struct TileWeightsGradient {
       Bf16 *const image = at_stage(round, block), *const gradients = image + tiles.elements();
       tiles.begin_copies<C>(x, tile, image, thread);
       const Pixels pixels(tiles, tile);
+      // Registers are the sums'.
+      UNROLLED(1)
       for (int i = thread; i < tiles.groups() * kTile * 2; i += kThreads) {
         const int half = i % 2, pixel = i / 2;
         const bool present = pixel < pixels.count;
@@ -103,18 +105,22 @@ template <int C> struct TileWeightsGradient {
   EVERYWHERE void add(const Bf16* image, const int* places_, int thread, Own& own) const {
     const int warp = thread / 32, lane = thread % 32, c = warp % kColumns * kTile;
     const Bf16* const gradients = image + tiles.elements();
+    UNROLLED(1)
     for (int group = warp / kColumns; group < tiles.groups(); group += kSplits) {
       const TileLines<Operand::left, Lines::columns> outputs([&](int i) { return gradients + (group * kTile + i) * kLine; }, lane);
       const TileLines<Operand::right, Lines::rows> inputs([&](int i) { return image + places_[group * kTile + i] + c; }, lane);
       const auto left = outputs.at(0);
-      WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) add_product(own.sums[tap], left, inputs.at(tiles.tap(tap)), lane);
+      WHOLLY_UNROLLED
+      for (int tap = 0; tap < kTaps; ++tap) add_product(own.sums[tap], left, inputs.at(tiles.tap(tap)), lane);
     }
   }
 
   // Calls `f` with each of a thread's sums and its place among those of all columns.
   template <class F> EVERYWHERE static void each_sum(Own& own, int warp, int lane, const F& f) {
-    WHOLLY_UNROLLED for (int tap = 0; tap < kTaps; ++tap) {
-      WHOLLY_UNROLLED for (int i = 0; i < 8; ++i) f(own.sums[tap].at[i], ((warp % kColumns * kTaps + tap) * 8 + i) * 32 + lane);
+    WHOLLY_UNROLLED
+    for (int tap = 0; tap < kTaps; ++tap) {
+      WHOLLY_UNROLLED
+      for (int i = 0; i < 8; ++i) f(own.sums[tap].at[i], ((warp % kColumns * kTaps + tap) * 8 + i) * 32 + lane);
     }
   }
 
