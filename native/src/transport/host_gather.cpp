@@ -28,7 +28,8 @@ std::shared_ptr<const HostGather::Turn> HostGather::begin(std::span<const std::b
   std::ranges::copy(own, place(rank()).begin());
   const std::vector<int> others = hosts_->others();
   const std::lock_guard lock(mutex_);
-  if (others.size() + 1 < hosts && !loss_) loss_ = std::make_exception_ptr(Error("HOST_LOST", "hosts: one of them is lost"));
+  // A host may be known as lost before the owners of the link are told.
+  for (int host = 0; host < size() && !loss_; ++host) loss_ = hosts_->loss_of(host);
   turn->left = 2 * others.size();
   const auto done = [this, turn] { arrive(*turn); };
   for (const int host : others) hosts_->receive(this, channel_, host, tag_, place(host), done);
