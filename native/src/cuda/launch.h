@@ -195,11 +195,13 @@ template <class P> void clusters(DeviceStream& stream, int64_t count, int size, 
     struct alignas(16) Piece {
       unsigned char bytes[16];
     };
-    std::vector<Piece> shared(bytes / sizeof(Piece) * static_cast<size_t>(size));
+    // Behind each block's memory lies some that nobody may write.
+    constexpr size_t kGuard = 256;
+    std::vector<Piece> shared((bytes + kGuard) / sizeof(Piece) * static_cast<size_t>(size));
     std::vector<typename P::Own> own(static_cast<size_t>(size) * kThreads);
     std::vector<unsigned char*> memory;
     for (int rank = 0; rank < size; ++rank)
-      memory.push_back(reinterpret_cast<unsigned char*>(shared.data()) + static_cast<size_t>(rank) * bytes);
+      memory.push_back(reinterpret_cast<unsigned char*>(shared.data()) + static_cast<size_t>(rank) * (bytes + kGuard));
     for (int64_t cluster = 0; cluster < count; ++cluster) {
       std::memset(static_cast<void*>(shared.data()), 0xff, shared.size() * sizeof(Piece));
       std::memset(static_cast<void*>(own.data()), 0xff, own.size() * sizeof(typename P::Own));
@@ -208,6 +210,9 @@ template <class P> void clusters(DeviceStream& stream, int64_t count, int size, 
           for (int thread = 0; thread < kThreads; ++thread)
             program.run(phase, ClusterBlock{cluster, rank, size, memory.data()}, thread,
                         own[static_cast<size_t>(rank * kThreads + thread)]);
+      for (const unsigned char* const block : memory)
+        for (size_t i = 0; i < kGuard; ++i)
+          if (block[bytes + i] != 0xff) throw Error("INTERNAL", "a cluster: a block has written behind its shared memory; report this");
     }
   });
 }
