@@ -72,6 +72,12 @@ function test({ files, grep }, withOthers) {
   const env = { ...search, ...process.env, ARBALEST_TEST_GPU: '1' }
   const child = spawn(program, args, { cwd: root, stdio: withOthers ? ['ignore', 'pipe', 'pipe'] : 'inherit', env })
   let said = ''
+  // A time limit ends this process. What the tests have printed until then is shown.
+  process.once('SIGTERM', () => {
+    process.stdout.write(said)
+    child.kill()
+    process.exitCode = 143
+  })
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (said += text))
   return new Promise((resolve) => {
     child.on('error', (error) =>

@@ -78,7 +78,7 @@ std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, Devi
   return {copy, &copy->view};
 }
 
-LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request, most_of_cluster() > 1); }
+LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request, max_cluster_size() > 1); }
 
 size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
 
@@ -109,19 +109,19 @@ OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
 
 namespace {
 
-// A kernel that waits, in a recording, for those that run beside it.
+// A kernel that a recording places on the main branch or on the side branch.
 class OrderedKernel final : public Kernel {
  public:
-  OrderedKernel(MadeKernel kernel, Touched touched, bool aside, DeviceStream& stream)
-      : kernel_(std::move(kernel)), touched_(std::move(touched)), aside_(aside), stream_(stream) {}
+  OrderedKernel(MadeKernel kernel, Accesses accesses, bool may_leave, DeviceStream& stream)
+      : kernel_(std::move(kernel)), accesses_(std::move(accesses)), may_leave_(may_leave), stream_(stream) {}
   void run(const StepContext& step) override {
-    stream_.beside().queue(touched_, aside_, [&] { kernel_->run(step); });
+    stream_.side_branch().queue(accesses_, may_leave_, [&] { kernel_->run(step); });
   }
 
  private:
   const MadeKernel kernel_;
-  const Touched touched_;
-  const bool aside_;
+  const Accesses accesses_;
+  const bool may_leave_;
   DeviceStream& stream_;
 };
 
@@ -139,8 +139,8 @@ std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   else if (!(kernel = make_tile_convolution(own, stream)))
     kernel = make_library(own, stream);
   if (!kernel) throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
-  // Of our own kernels alone: the libraries' share a workspace.
-  return std::make_unique<OrderedKernel>(std::move(kernel), Touched(own, *this), is_tile_weights_gradient(own), stream);
+  // Only our own kernels may leave the main branch: the libraries' kernels share a workspace.
+  return std::make_unique<OrderedKernel>(std::move(kernel), Accesses(own, *this), is_tile_weights_gradient(own), stream);
 }
 
 void DeviceBackend::reorder(const Tensor& from, const Tensor& to) {

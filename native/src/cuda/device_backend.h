@@ -11,7 +11,7 @@
 namespace arbalest::cuda {
 
 // The most blocks of a cluster on every GPU that has clusters.
-inline constexpr int kMostOfCluster = 8;
+inline constexpr int kMaxClusterSize = 8;
 
 class DeviceBackend : public Backend {
  public:
@@ -22,9 +22,9 @@ class DeviceBackend : public Backend {
   // Work of the calling thread that uses no stream goes to this device from now on.
   virtual void make_current() const noexcept {}
   // The most blocks of a cluster; 1 on a GPU before Hopper.
-  virtual int most_of_cluster() const = 0;
-  // Whether kernels are launched before those before them have ended.
-  virtual bool launches_ahead() const { return false; }
+  virtual int max_cluster_size() const = 0;
+  // Whether kernels are launched by programmatic dependent launch.
+  virtual bool launches_dependently() const { return false; }
   Capabilities capabilities() const override {
     return {.own_memory = true, .streams = true, .recording = true, .reorders_together = true, .layouts_of_any_type = true};
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "cuda/beside.h"
+#include "cuda/side_branch.h"
 #include "cuda/step_parameters.h"
 #include "device/stream.h"
 
@@ -25,11 +25,11 @@ class DeviceStream : public Stream {
   // Device memory with the parameters of the present step; its address never changes.
   virtual const StepParameters* parameters() const = 0;
 
-  Beside& beside() { return beside_; }
-  // In a recording: what is queued between these two waits for what has been queued, and runs beside what is queued afterwards.
-  virtual void to_side() = 0;
-  virtual std::shared_ptr<Event> from_side() = 0;
-  // What is queued from now on waits for what `from_side` has ended.
+  SideBranch& side_branch() { return side_branch_; }
+  // In a recording: work that is queued between these two calls goes to the side branch, after all work that has been queued before.
+  virtual void begin_side() = 0;
+  virtual std::shared_ptr<Event> end_side() = 0;
+  // The main branch waits here until the side branch has reached this event.
   virtual void await_side(const std::shared_ptr<Event>& end) = 0;
 
   // Device memory for a pass that ends with a wait, kept for later passes. Threads of one stream take turns.
@@ -45,7 +45,7 @@ class DeviceStream : public Stream {
 
  private:
   DeviceBackend& backend_;
-  Beside beside_{*this};
+  SideBranch side_branch_{*this};
   std::mutex turn_;
   void* notes_ = nullptr;
   size_t notes_bytes_ = 0;

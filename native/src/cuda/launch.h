@@ -1,13 +1,13 @@
 // The three ways in which our kernels run. Their programs are the same objects on a GPU and in the stand-in; only this file knows the
 // difference.
 //
-//   each(stream, n, f)               f(i) for every i below n, in any order and at once
-//   blocks(stream, count, p)         `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
-//   clusters(stream, count, size, p) `count` clusters of `size` blocks of kThreads threads. Each thread has a P::Own of its own throughout,
-//   each block
-//                                    p.shared_bytes() that the other blocks of its cluster can read. The threads of a block meet after each
-//                                    of the p.phases() phases; those of a cluster after each for which p.together(phase) is true, and
-//                                    before the end.
+//   each(stream, n, f)                f(i) for every i below n, in any order and at once
+//   blocks(stream, count, p)          `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
+//   clusters(stream, count, size, p)  `count` clusters of `size` blocks of kThreads threads
+//
+// In a cluster each thread has its own P::Own, and each block has p.shared_bytes() of shared memory, which the cluster's other blocks can
+// read. A block's threads meet after each of the p.phases() phases. All threads of the cluster meet after each phase for which
+// p.together(phase) is true, and before the end.
 //
 // Programs are plain structures, copied when they are queued: pointers, extents, and an EVERYWHERE operator() or run().
 #pragma once
@@ -67,15 +67,14 @@ inline constexpr int kMostTogether = 32;
 
 #if defined(__CUDACC__)
 
-// Programmatic dependent launch, from Hopper on: a kernel's blocks come to the multiprocessors while the one before it in its stream still
-// ends, and wait here before they touch memory. A kernel lets the next one come in its last phase: blocks that wait for longer would take
-// the place of others' work.
-__device__ inline void await_previous() {
+// Programmatic dependent launch, from Hopper on. A kernel's blocks start while the stream's previous kernel ends, and wait here before they
+// access memory. A kernel triggers the next one in its last phase: blocks that wait longer would take the place of other kernels' blocks.
+__device__ inline void await_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
-__device__ inline void let_next_come() {
+__device__ inline void trigger_next_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
@@ -83,35 +82,35 @@ __device__ inline void let_next_come() {
 
 template <class F> __global__ void __launch_bounds__(kThreads) each_kernel(int64_t n, const __grid_constant__ F f) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  await_previous();
-  let_next_come();
+  await_previous_kernel();
+  trigger_next_kernel();
   if (i < n) f(i);
 }
 
 template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(const __grid_constant__ P program) {
   __shared__ typename P::Shared shared;
-  await_previous();
+  await_previous_kernel();
 #pragma unroll
   for (int phase = 0; phase < P::kPhases; ++phase) {
-    if (phase + 1 == P::kPhases) let_next_come();
+    if (phase + 1 == P::kPhases) trigger_next_kernel();
     program.run(phase, static_cast<int64_t>(blockIdx.x), static_cast<int>(threadIdx.x), shared);
     if (phase + 1 < P::kPhases) __syncthreads();
   }
 }
 
-// P::kResident: blocks that a multiprocessor shall hold at least. While one waits, another works.
-template <class P> __global__ void __launch_bounds__(kThreads, P::kResident) clusters_kernel(const __grid_constant__ P program, int size) {
+// P::kMinBlocks: blocks that a multiprocessor shall hold at least. While one waits, another works.
+template <class P> __global__ void __launch_bounds__(kThreads, P::kMinBlocks) clusters_kernel(const __grid_constant__ P program, int size) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(16) unsigned char memory[];
   const ClusterBlock block{static_cast<int64_t>(blockIdx.x) / size, static_cast<int>(blockIdx.x) % size, size, memory};
   typename P::Own own;
   const int phases = program.phases();
-  await_previous();
+  await_previous_kernel();
   for (int phase = 0; phase < phases; ++phase) {
-    if (phase + 1 == phases) let_next_come();
+    if (phase + 1 == phases) trigger_next_kernel();
     program.run(phase, block, static_cast<int>(threadIdx.x), own);
 #if __CUDA_ARCH__ >= 900
-    // Nobody ends while another reads its memory.
+    // A block does not end before the others have read its memory.
     if (size > 1 && (program.together(phase) || phase + 1 == phases)) {
       cooperative_groups::this_cluster().sync();
       continue;
@@ -133,7 +132,7 @@ void launch(DeviceStream& stream, int64_t count, int cluster, size_t bytes, void
   config.dynamicSmemBytes = bytes;
   config.stream = handle_of(stream);
   config.attrs = attributes;
-  if (stream.backend().launches_ahead()) {
+  if (stream.backend().launches_dependently()) {
     cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -188,14 +187,14 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
 template <class P> void clusters(DeviceStream& stream, int64_t count, int size, const P& program) {
   static_assert(sizeof(P) + sizeof(int) <= kMostArguments);
   const size_t bytes = (program.shared_bytes() + 15) / 16 * 16;
-  if (bytes > kMostClusterShared || size > kMostOfCluster)
+  if (bytes > kMostClusterShared || size > kMaxClusterSize)
     throw Error("INTERNAL", "a cluster: received blocks of more shared memory than a GPU has, or more of them; report this");
   count_launch<P>();
   queue_of(stream).submit([count, size, bytes, program] {
     struct alignas(16) Piece {
       unsigned char bytes[16];
     };
-    // Behind each block's memory lies some that nobody may write.
+    // A guard follows each block's memory. No block may write to it.
     constexpr size_t kGuard = 256;
     std::vector<Piece> shared((bytes + kGuard) / sizeof(Piece) * static_cast<size_t>(size));
     std::vector<typename P::Own> own(static_cast<size_t>(size) * kThreads);

@@ -19,7 +19,7 @@ namespace {
 class CudaRecording final : public Recording {
  public:
   CudaRecording(CudaStream& stream, bool beside, const std::function<void()>& work)
-      : graph_(stream.handle(), [&] { beside ? stream.beside().record(work) : work(); }) {}
+      : graph_(stream.handle(), [&] { beside ? stream.side_branch().record(work) : work(); }) {}
   void run() override { graph_.run(); }
 
  private:
@@ -55,8 +55,8 @@ class CudaBackend final : public DeviceBackend {
     return all;
   }
   int device_count() override { return gpu_count(); }
-  int most_of_cluster() const override { return clusters_ ? kMostOfCluster : 1; }
-  bool launches_ahead() const override { return ahead_; }
+  int max_cluster_size() const override { return clusters_ ? kMaxClusterSize : 1; }
+  bool launches_dependently() const override { return dependent_launch_; }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return nccl_collective(devices, std::move(peers));
@@ -120,7 +120,7 @@ class CudaBackend final : public DeviceBackend {
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
-    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(current()), beside_, work);
+    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(current()), side_branch_, work);
   }
 
  private:
@@ -139,8 +139,8 @@ class CudaBackend final : public DeviceBackend {
   const bool tf32_ = is_set("ARBALEST_TF32", "1");
   // All GPUs with clusters, and no others, have both.
   const bool clusters_ = has_clusters(number());
-  const bool ahead_ = clusters_ && !is_set("ARBALEST_CUDA_AHEAD", "0");
-  const bool beside_ = !is_set("ARBALEST_CUDA_BESIDE", "0");
+  const bool dependent_launch_ = clusters_ && !is_set("ARBALEST_CUDA_DEPENDENT_LAUNCH", "0");
+  const bool side_branch_ = !is_set("ARBALEST_CUDA_SIDE_BRANCH", "0");
   const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};

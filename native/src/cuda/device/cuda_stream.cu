@@ -22,7 +22,7 @@ CudaStream::CudaStream(DeviceBackend& backend) : DeviceStream(backend) {
   parameters_ = static_cast<StepParameters*>(backend.allocate(sizeof(StepParameters)));
 }
 
-void CudaStream::to_side() {
+void CudaStream::begin_side() {
   if (!side_) check(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking), "stream");
   const CudaEvent begin;
   check(cudaEventRecord(begin.handle(), stream_), "event");
@@ -30,7 +30,7 @@ void CudaStream::to_side() {
   on_side_ = true;
 }
 
-std::shared_ptr<Event> CudaStream::from_side() {
+std::shared_ptr<Event> CudaStream::end_side() {
   on_side_ = false;
   auto end = std::make_shared<CudaEvent>();
   check(cudaEventRecord(end->handle(), side_), "event");

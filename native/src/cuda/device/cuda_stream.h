@@ -28,8 +28,8 @@ class CudaStream final : public DeviceStream {
   const StepParameters* parameters() const override { return parameters_; }
   // Where work is queued now.
   cudaStream_t handle() const { return on_side_ ? side_ : stream_; }
-  void to_side() override;
-  std::shared_ptr<Event> from_side() override;
+  void begin_side() override;
+  std::shared_ptr<Event> end_side() override;
   void await_side(const std::shared_ptr<Event>& end) override;
 
   // Queued: the parameters of the steps that are queued from now on.
@@ -48,7 +48,7 @@ class CudaStream final : public DeviceStream {
  private:
   void send_parameters();
 
-  // The second one runs what a recording has beside the rest.
+  // The main branch and the side branch of a recording.
   cudaStream_t stream_ = nullptr, side_ = nullptr;
   bool on_side_ = false;
   StepParameters* parameters_ = nullptr;

@@ -40,7 +40,7 @@ class HostBackend final : public DeviceBackend {
   explicit HostBackend(int number) : DeviceBackend(number) {}
 
   int device_count() override { return kHostDevices; }
-  int most_of_cluster() const override { return kMostOfCluster; }
+  int max_cluster_size() const override { return kMaxClusterSize; }
   Backend& device(int number) override { return *host_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return host_collective(devices, std::move(peers));
@@ -103,7 +103,7 @@ class HostBackend final : public DeviceBackend {
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
     HostStream& stream = queue_of(current());
     stream.begin_recording();
-    stream.beside().record(work);
+    stream.side_branch().record(work);
     return std::make_unique<HostRecording>(stream, stream.end_recording());
   }
 

@@ -34,31 +34,33 @@ HostStream::~HostStream() {
 
 namespace {
 
-// The end of some work that a recording has aside: as many pieces as there are until then.
-struct EndAside final : Event {
-  explicit EndAside(size_t pieces_) : pieces(pieces_) {}
+// A point of the side branch: the number of pieces of work before it.
+struct SideEnd final : Event {
+  explicit SideEnd(size_t pieces_) : pieces(pieces_) {}
   const size_t pieces;
-  bool reached() override { throw Error("INTERNAL", "a recording: nobody asks how far it has come; report this"); }
+  bool reached() override {
+    throw Error("INTERNAL", "a point of a side branch: it was asked whether it is reached, which the stand-in cannot tell; report this");
+  }
 };
 
 }  // namespace
 
-std::shared_ptr<Event> HostStream::from_side() {
+std::shared_ptr<Event> HostStream::end_side() {
   on_side_ = false;
-  return std::make_shared<EndAside>(recorded_aside_);
+  return std::make_shared<SideEnd>(recorded_on_side_);
 }
 
 void HostStream::await_side(const std::shared_ptr<Event>& end) {
-  submit([this, pieces = static_cast<EndAside&>(*end).pieces] {
-    for (; done_aside_ < pieces; ++done_aside_) aside_.at(done_aside_)();
+  submit([this, pieces = static_cast<SideEnd&>(*end).pieces] {
+    for (; done_on_side_ < pieces; ++done_on_side_) side_work_.at(done_on_side_)();
   });
 }
 
 void HostStream::submit(std::function<void()> work) {
   if (recording_) {
     if (on_side_) {
-      ++recorded_aside_;
-      recorded_.push_back([this, work = std::move(work)] { aside_.push_back(work); });
+      ++recorded_on_side_;
+      recorded_.push_back([this, work = std::move(work)] { side_work_.push_back(work); });
     } else {
       recorded_.push_back(std::move(work));
     }
@@ -110,10 +112,10 @@ void HostStream::synchronise() {
 void HostStream::begin_recording() {
   recording_ = true;
   on_side_ = false;
-  recorded_aside_ = 0;
+  recorded_on_side_ = 0;
   recorded_.push_back([this] {
-    aside_.clear();
-    done_aside_ = 0;
+    side_work_.clear();
+    done_on_side_ = 0;
   });
 }
 

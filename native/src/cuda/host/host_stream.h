@@ -35,9 +35,10 @@ class HostStream final : public DeviceStream {
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
-  // What is queued aside runs as late as it may, when it is waited for: a wait that is missing then shows in what others have overwritten.
-  void to_side() override { on_side_ = true; }
-  std::shared_ptr<Event> from_side() override;
+  // The side branch runs as late as possible: when the main branch waits for it. Without a wait that is needed, it reads overwritten
+  // memory.
+  void begin_side() override { on_side_ = true; }
+  std::shared_ptr<Event> end_side() override;
   void await_side(const std::shared_ptr<Event>& end) override;
   // The parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
@@ -60,10 +61,10 @@ class HostStream final : public DeviceStream {
   std::vector<int32_t> labels_;
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false;
-  size_t recorded_aside_ = 0;
+  size_t recorded_on_side_ = 0;
   // The stream's thread's own: what a recording that runs has aside, and how much of it has been done.
-  std::vector<std::function<void()>> aside_;
-  size_t done_aside_ = 0;
+  std::vector<std::function<void()>> side_work_;
+  size_t done_on_side_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

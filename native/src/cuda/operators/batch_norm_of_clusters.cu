@@ -64,7 +64,7 @@ template <int Lanes> struct ClusterRows {
 //                                    all: the channel's of all blocks, kNumbers apart
 //   void apply(const ClusterBlock&, int thread, const Numbers&) const
 template <class S> struct SumAndApply {
-  static constexpr int kResident = 2, kLanes = S::kLanes;
+  static constexpr int kMinBlocks = 2, kLanes = S::kLanes;
   using Own = typename S::Own;
   static constexpr int kChannels = kLanes * S::kWidth, kNumbers = 2 * kChannels, kParts = kThreads / kNumbers;
   struct Shared {
@@ -72,7 +72,7 @@ template <class S> struct SumAndApply {
     float sums[2 * S::kWidth][kThreads + kLanes];
     float parts[kParts][kNumbers];
     float found[kNumbers];
-    float all[kMostOfCluster][kNumbers];
+    float all[kMaxClusterSize][kNumbers];
     typename S::Numbers numbers;
   };
 
@@ -292,7 +292,7 @@ template <class T, int V, int Lanes> struct Backward {
 // Calls `program_of` with the element type, the width of a pack and the rows, or gives null.
 template <class ProgramOf> MadeKernel make(const OperatorSpec& spec, DeviceStream& stream, const ProgramOf& program_of) {
   const Image image(spec.inputs[0].shape());
-  const int most = stream.backend().most_of_cluster();
+  const int most = stream.backend().max_cluster_size();
   if (most == 1 || image.rows() > kMostRows) return nullptr;
   int size = 1;
   while (size < most && size * kRowsOfBlock < image.rows()) size *= 2;

@@ -13,7 +13,7 @@ constexpr int64_t kMostOfImage = 16384, kMostOfRow = 1024;
 // y = x * w + bias, or the gradient of x, which is the same of gy with the taps in reverse. A block computes some 16 channels of a tile, a
 // warp 16 of them for 16 pixels. C: channels of its input.
 template <int C, bool kBackward> struct TileConvolution {
-  static constexpr int kResident = 4;
+  static constexpr int kMinBlocks = 4;
   struct Own {};
 
   const Bf16* x;      // (N, H, W, C)

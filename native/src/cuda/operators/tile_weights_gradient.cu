@@ -14,7 +14,7 @@ constexpr int kRounds = 4;
 // The gradient of w, in f32. A cluster has 16 of the outputs; each of its blocks sums every `size`-th tile, a warp every few pixels of it
 // for 16 of the inputs and all taps; then the warps' sums are added up, and the blocks', as trees of fixed order.
 template <int C> struct TileWeightsGradient {
-  static constexpr int kResident = 2;
+  static constexpr int kMinBlocks = 2;
   struct Own {
     TileSum sums[kTaps];
   };
@@ -141,7 +141,7 @@ bool is_tile_weights_gradient(const OperatorSpec& spec) {
 MadeKernel make_tile_weights_gradient(const OperatorSpec& spec, DeviceStream& stream) {
   const Tensor &x = spec.inputs[0], &gy = spec.inputs[1], &gb = spec.outputs[1];
   const Image from(x.shape()), to(gy.shape());
-  const int most = stream.backend().most_of_cluster();
+  const int most = stream.backend().max_cluster_size();
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
     auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
       return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, 0};

@@ -1,4 +1,4 @@
-#include "cuda/beside.h"
+#include "cuda/side_branch.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace arbalest::cuda {
 
-Touched::Touched(const OperatorSpec& spec, Backend& backend) {
+Accesses::Accesses(const OperatorSpec& spec, Backend& backend) {
   const auto add = [](std::vector<Bytes>& to, const void* data, size_t bytes) {
     const auto begin = reinterpret_cast<uintptr_t>(data);
     if (data && bytes > 0) to.push_back({begin, begin + bytes});
@@ -18,17 +18,17 @@ Touched::Touched(const OperatorSpec& spec, Backend& backend) {
   add(writes_, spec.scratch, spec.scratch_bytes);
 }
 
-bool Touched::overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
+bool Accesses::overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
   return std::any_of(some.begin(), some.end(), [&](const Bytes& one) {
     return std::any_of(others.begin(), others.end(), [&](const Bytes& other) { return one.begin < other.end && other.begin < one.end; });
   });
 }
 
-bool Touched::meets(const Touched& other) const {
+bool Accesses::conflict_with(const Accesses& other) const {
   return overlap(writes_, other.writes_) || overlap(writes_, other.reads_) || overlap(reads_, other.writes_);
 }
 
-void Beside::record(const std::function<void()>& work) {
+void SideBranch::record(const std::function<void()>& work) {
   queued_.clear();
   recording_ = true;
   try {
@@ -43,23 +43,23 @@ void Beside::record(const std::function<void()>& work) {
   queued_.clear();
 }
 
-void Beside::queue(const Touched& touched, bool aside, const std::function<void()>& work) {
-  // Kernels aside run in their order: whoever waits for one has waited for those before it.
+void SideBranch::queue(const Accesses& accesses, bool may_leave, const std::function<void()>& work) {
+  // The side branch runs its kernels in order. A wait for one of them is a wait for all before it.
   for (size_t i = queued_.size(); i-- > 0;) {
-    if (aside || !touched.meets(*queued_[i].touched)) continue;
+    if (may_leave || !accesses.conflict_with(*queued_[i].accesses)) continue;
     stream_.await_side(queued_[i].end);
     queued_.erase(queued_.begin(), queued_.begin() + static_cast<ptrdiff_t>(i) + 1);
     break;
   }
-  if (!aside || !recording_) return work();
-  stream_.to_side();
+  if (!may_leave || !recording_) return work();
+  stream_.begin_side();
   try {
     work();
   } catch (...) {
-    stream_.from_side();
+    stream_.end_side();
     throw;
   }
-  queued_.push_back({&touched, stream_.from_side()});
+  queued_.push_back({&accesses, stream_.end_side()});
 }
 
 }  // namespace arbalest::cuda

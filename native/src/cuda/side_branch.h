@@ -1,0 +1,53 @@
+// The side branch of a recorded step. Gradients of weights run there, because nothing reads them before the step ends. A kernel on the main
+// branch waits for a kernel on the side branch if one of the two writes what the other reads or writes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/backend.h"
+
+namespace arbalest::cuda {
+
+class DeviceStream;
+
+// The memory that a kernel reads, and the memory that it writes.
+class Accesses {
+ public:
+  Accesses(const OperatorSpec& spec, Backend& backend);
+  // Whether the later of the two must wait for the earlier one.
+  bool conflict_with(const Accesses& other) const;
+
+ private:
+  struct Bytes {
+    uintptr_t begin, end;
+  };
+  static bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others);
+
+  std::vector<Bytes> reads_, writes_;
+};
+
+class SideBranch {
+ public:
+  explicit SideBranch(DeviceStream& stream) : stream_(stream) {}
+
+  // Records: calls `work`, which queues the kernels.
+  void record(const std::function<void()>& work);
+  // Calls `work`, which queues one kernel. In a recording, a kernel that `may_leave` goes to the side branch. `accesses` must live until
+  // the recording ends.
+  void queue(const Accesses& accesses, bool may_leave, const std::function<void()>& work);
+
+ private:
+  struct Queued {
+    const Accesses* accesses;
+    std::shared_ptr<Event> end;
+  };
+
+  DeviceStream& stream_;
+  bool recording_ = false;
+  std::vector<Queued> queued_;  // in order: the kernels on the side branch that the main branch has not waited for
+};
+
+}  // namespace arbalest::cuda
