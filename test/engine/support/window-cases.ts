@@ -100,7 +100,8 @@ export const planeCases: readonly Use[] = [
   convolution({ image: [2, 5, 4, 10], filters: 9, kernel: [3, 3] }),
   convolution({ image: [1, 4, 6, 8], filters: 13, kernel: [1, 1] }),
   convolution({ image: [3, 3, 14, 22], filters: 7, kernel: [7, 7] }),
-  convolution({ image: [2, 2, 9, 26], filters: 21, kernel: [4, 3] })
+  convolution({ image: [2, 2, 9, 26], filters: 21, kernel: [4, 3] }),
+  convolution({ image: [3, 1, 9, 11], filters: 5, kernel: [2, 4] })
 ].flat()
 
 /**

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 
-#include "cpu/kernels/simd.h"
+#include "cpu/kernels/pairs.h"
 
 namespace arbalest::kernels {
 
 // A matrix whose element (i, p) is at data[i * row + p * column]: a transpose is the same memory with the strides exchanged.
-struct Strided {
-  const float* data;
+template <class Item> struct StridedOf {
+  const Item* data;
   int64_t row, column;
 };
+using Strided = StridedOf<float>;
 
 // The inner axis, in stretches of one length. From each to the next, a moves on by a_step elements and b by b_step.
 struct Depth {
@@ -29,20 +30,21 @@ inline constexpr int kWideTileRows = kTileRows * 2 / 3;
 inline constexpr int kWideTileVectors = 3;
 
 // finish(i, v, sums) for each row i and register v of a (M, depth) b (depth, V registers).
-template <int M, int V, class Finish>
-inline void tile(const Strided& a, const float* b, int64_t b_row, const Depth& depth, const Finish& finish) {
+template <int M, int V, class Item, class Finish>
+inline void tile(const StridedOf<Item>& a, const Item* b, int64_t b_row, const Depth& depth, const Finish& finish) {
+  using Register = RegisterOf<Item>;
   Floats sums[M][V] = {};
   for (int64_t stretch = 0; stretch < depth.stretches; ++stretch) {
-    const float *rows = a.data + stretch * depth.a_step, *columns = b + stretch * depth.b_step;
+    const Item *rows = a.data + stretch * depth.a_step, *columns = b + stretch * depth.b_step;
     for (int64_t p = 0; p < depth.length; ++p) {
-      Floats right[V];
+      Register right[V];
 #pragma GCC unroll 3
       for (int v = 0; v < V; ++v) right[v] = in_register(load(columns + p * b_row + v * kLanes));
 #pragma GCC unroll 12
       for (int i = 0; i < M; ++i) {
-        const Floats left = in_register(all(rows[i * a.row + p * a.column]));
+        const Register left = in_register(all(rows[i * a.row + p * a.column]));
 #pragma GCC unroll 3
-        for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
+        for (int v = 0; v < V; ++v) sums[i][v] = multiply_add(sums[i][v], left, right[v]);
       }
     }
   }
@@ -54,8 +56,8 @@ inline void tile(const Strided& a, const float* b, int64_t b_row, const Depth& d
 }
 
 // `rows` of at most M.
-template <int M, int V, class Finish>
-inline void tile_of(int64_t rows, const Strided& a, const float* b, int64_t b_row, const Depth& depth, const Finish& finish) {
+template <int M, int V, class Item, class Finish>
+inline void tile_of(int64_t rows, const StridedOf<Item>& a, const Item* b, int64_t b_row, const Depth& depth, const Finish& finish) {
   if (rows == M) return tile<M, V>(a, b, b_row, depth, finish);
   if constexpr (M > 1) tile_of<M - 1, V>(rows, a, b, b_row, depth, finish);
 }

@@ -1,0 +1,140 @@
+// The gradient of the weights of conv2d without padding, over planes: each is a dot product of gy and of x over the outputs of all images.
+// In bf16 the pairs are of neighbouring pixels, as they lie.
+#include <algorithm>
+#include <vector>
+
+#include "cpu/kernels/convolution_in_planes.h"
+#include "cpu/kernels/convolution_roles.h"
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/pieces.h"
+#include "cpu/kernels/planes.h"
+
+namespace arbalest::kernels {
+namespace {
+
+using namespace planes;
+
+// Filters and neighbouring taps whose weights are summed at once.
+constexpr int kDotFilters = kLanes == 16 ? 5 : 2, kDotTaps = 5;
+
+// A register of outputs; the first half of one, and zeros, if it is not whole.
+template <bool Whole> Floats load_outputs(const float* from) { return load(from); }
+template <bool Whole> Words load_outputs(const bf16* from) {
+  Words pairs{};
+  std::memcpy(&pairs, from, Whole ? sizeof pairs : sizeof pairs / 2);
+  return pairs;
+}
+
+template <class T> class PlanesWeights final : public Kernel {
+ public:
+  explicit PlanesWeights(const OperatorSpec& spec)
+      : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape(), spec.inputs[1].shape()),
+        places_(places_of<kPieces>(sizes_)),
+        x_(input<T>(spec, 0)),
+        gy_(input<T>(spec, 1)),
+        gw_(output<float>(spec, 0)),
+        gb_(output<float>(spec, 1)) {}
+
+  // Filters are independent of each other.
+  void run(const StepContext&) override {
+    const Sizes& s = sizes_;
+    for_each((s.filters + kDotFilters - 1) / kDotFilters, s.work(), [&](int64_t block) {
+      const int64_t first = block * kDotFilters;
+      piece_of<kDotFilters>(std::min<int64_t>(kDotFilters, s.filters - first), first, [&]<int Filters>(int64_t filter) {
+        for (int64_t channel = 0; channel < s.channels; ++channel) {
+          for (int64_t kh = 0; kh < s.kernel_height; ++kh)
+            in_pieces<kDotTaps>(s.kernel_width, [&]<int Taps>(int64_t kw) { multiply<Filters, Taps>(filter, channel, kh, kw); });
+        }
+        if (gb_) add_biases(filter, Filters);
+      });
+    });
+  }
+
+ private:
+  // Of a register of outputs, which in bf16 are pairs of neighbours.
+  static constexpr int kPieces = kPiecesOf<T>;
+  static constexpr int64_t kOutputs = kPieces * kPiece;
+
+  template <int Filters, int Taps> [[gnu::noinline]] void multiply(int64_t filter, int64_t channel, int64_t kh, int64_t kw) const {
+    const Sizes& s = sizes_;
+    Floats sums[Filters][Taps] = {};
+    const auto add = [&]<bool Whole>(const T* x, const T* gy, const Places<kPieces>& places) [[gnu::always_inline]] {
+      RegisterOf<ItemOf<T>> values[Taps];
+#pragma GCC unroll 5
+      for (int t = 0; t < Taps; ++t) values[t] = in_register(load_pieces(x + t, places));
+#pragma GCC unroll 5
+      for (int f = 0; f < Filters; ++f) {
+        const auto gradient = in_register(load_outputs<Whole>(gy + f * s.out_plane()));
+#pragma GCC unroll 5
+        for (int t = 0; t < Taps; ++t) sums[f][t] = multiply_add(sums[f][t], gradient, values[t]);
+      }
+    };
+    const auto whole = static_cast<size_t>(s.out_plane() / kOutputs);
+    for (int64_t image = 0; image < s.images; ++image) {
+      const T* x = x_ + (image * s.channels + channel) * s.plane() + kh * s.width + kw;
+      const T* gy = gy_ + (image * s.filters + filter) * s.out_plane();
+      for (size_t r = 0; r < whole; ++r, gy += kOutputs) add.template operator()<true>(x, gy, places_[r]);
+      if constexpr (kOutputs > kLanes) {
+        if (whole < places_.size()) add.template operator()<false>(x, gy, places_[whole]);
+      }
+    }
+    constexpr int kSums = Filters * Taps;
+    float totals[kSums + kLanes];
+#pragma GCC unroll 4
+    for (int first = 0; first < kSums; first += kLanes) {
+      Floats some[kLanes] = {};
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        if (first + i < kSums) some[i] = sums[(first + i) / Taps][(first + i) % Taps];
+      }
+      store(totals + first, totals_of_each(some));
+    }
+    for (int f = 0; f < Filters; ++f)
+      std::copy_n(totals + f * Taps, Taps, gw_ + (filter + f) * s.depth() + channel * s.taps() + kh * s.kernel_width + kw);
+  }
+
+  // A plane at a time, since a long sum in float is inexact.
+  void add_biases(int64_t filter, int64_t filters) const {
+    const Sizes& s = sizes_;
+    for (int64_t f = filter; f < filter + filters; ++f) {
+      double total = 0;
+      for (int64_t image = 0; image < s.images; ++image) {
+        const T* gy = gy_ + (image * s.filters + f) * s.out_plane();
+        Floats sums{};
+        for (int64_t at = 0; at < s.out_plane(); at += kLanes) sums += load(gy + at);
+        total += static_cast<double>(total_of(sums));
+      }
+      gb_[f] = static_cast<float>(total);
+    }
+  }
+
+  const Sizes sizes_;
+  const std::vector<Places<kPieces>> places_;
+  const T *x_, *gy_;  // (N, C, H, W), (N, O, OH, OW)
+  float *gw_, *gb_;   // (O, C, KH, KW), (O) or null
+};
+
+bool takes(const LoweringRequest& request, const std::string&) {
+  const auto [x, w, y] = roles_backward_weights(request.inputs, request.outputs);
+  return x && w && y && runs_in_planes(request, *x, w->shape, *y);
+}
+
+// The other shapes are compared when the operator is taken.
+void check_bias_gradient(const Shapes& shapes) { shapes.output_is(1, {shapes.output(0)[0]}); }
+
+std::vector<Operator> operators() {
+  using enum Role;
+  return {
+      {.kind = "conv2dBackwardWeights",
+       .inputs = {{"x", canonical}, {"gy", canonical}},
+       .outputs = {{"gw", parameter}, {"gb", parameter, true}},
+       .check = check_bias_gradient,
+       .make = make_typed<PlanesWeights>,
+       .takes = takes},
+  };
+}
+
+const Registered kRegistered{operators()};
+
+}  // namespace
+}  // namespace arbalest::kernels

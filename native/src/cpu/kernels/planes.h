@@ -1,0 +1,100 @@
+// Convolutions without padding over planes, one channel after the other as images are stored. The lanes of a register are pixels: filters
+// that do not fill registers leave no lane unused. Rows of outputs are a multiple of 8 long, so that a register of outputs has one or two
+// pieces of rows, and what they read lies in as many pieces of the rows of x, whichever the tap.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
+#include "cpu/kernels/pairs.h"
+
+namespace arbalest::kernels::planes {
+
+// Pixels of a piece, and pieces of a register of pixels that are stored as T.
+inline constexpr int64_t kPiece = 8;
+template <class T> inline constexpr int kPiecesOf = std::max<int>(1, kLanes * sizeof(float) / sizeof(T) / kPiece);
+inline constexpr int kPieces = kPiecesOf<float>;
+
+struct Sizes {
+  int64_t images, channels, height, width;  // x
+  int64_t filters, out_height, out_width;   // y
+  int64_t kernel_height, kernel_width;
+
+  Sizes(const Shape& x, const Shape& w, const Shape& y)
+      : images(x[0]),
+        channels(x[1]),
+        height(x[2]),
+        width(x[3]),
+        filters(w[0]),
+        out_height(y[2]),
+        out_width(y[3]),
+        kernel_height(w[2]),
+        kernel_width(w[3]) {}
+
+  int64_t plane() const { return height * width; }
+  int64_t out_plane() const { return out_height * out_width; }
+  int64_t taps() const { return kernel_height * kernel_width; }
+  // Values under a filter.
+  int64_t depth() const { return channels * taps(); }
+  int64_t registers() const { return out_plane() / kLanes; }
+  // Of the whole operator: what it is worth to wake threads for.
+  int64_t work() const { return images * out_plane() * depth(); }
+};
+
+// Where the pieces of a register of outputs lie in a plane of x, under the first tap. A last register that is not whole repeats its first
+// piece.
+template <int Pieces> struct Places { int64_t at[Pieces]; };
+
+template <int Pieces> std::vector<Places<Pieces>> places_of(const Sizes& s) {
+  constexpr int64_t kPixels = Pieces * kPiece;
+  std::vector<Places<Pieces>> places;
+  for (int64_t first = 0; first < s.out_plane(); first += kPixels) {
+    Places<Pieces>& next = places.emplace_back();
+    for (int i = 0; i < Pieces; ++i) {
+      const int64_t pixel = first + i * kPiece < s.out_plane() ? first + i * kPiece : first;
+      next.at[i] = pixel / s.out_width * s.width + pixel % s.out_width;
+    }
+  }
+  return places;
+}
+
+inline Floats load_pieces(const float* plane, const Places<kPieces>& places) {
+#if defined(__AVX512F__)
+  const __m512 first = _mm512_castps256_ps512(_mm256_loadu_ps(plane + places.at[0]));
+  return reinterpret_cast<Floats>(_mm512_insertf32x8(first, _mm256_loadu_ps(plane + places.at[1]), 1));
+#else
+  return load(plane + places.at[0]);
+#endif
+}
+
+inline Words load_pieces(const Pair* plane, const Places<kPieces>& places) {
+  return reinterpret_cast<Words>(load_pieces(reinterpret_cast<const float*>(plane), places));
+}
+
+inline Words load_pieces(const bf16* plane, const Places<kPiecesOf<bf16>>& places) {
+#if defined(__AVX512F__)
+  const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane + places.at[i])); };
+  const auto half = [&](int i) { return _mm256_inserti128_si256(_mm256_castsi128_si256(piece(i)), piece(i + 1), 1); };
+  return reinterpret_cast<Words>(_mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(2), 1));
+#else
+  Words pairs;
+  for (int i = 0; i < kPiecesOf<bf16>; ++i)
+    std::memcpy(reinterpret_cast<char*>(&pairs) + i * kPiece * sizeof(bf16), plane + places.at[i], sizeof pairs / kPiecesOf<bf16>);
+  return pairs;
+#endif
+}
+
+inline void add_pieces(float* plane, const Places<kPieces>& places, Floats values) {
+#if defined(__AVX512F__)
+  const auto add = [](float* to, __m256 piece) { _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), piece)); };
+  add(plane + places.at[0], _mm512_maskz_extractf32x8_ps(0xff, reinterpret_cast<__m512>(values), 0));
+  add(plane + places.at[1], _mm512_maskz_extractf32x8_ps(0xff, reinterpret_cast<__m512>(values), 1));
+#else
+  float* const to = plane + places.at[0];
+  store(to, load(to) + values);
+#endif
+}
+
+}  // namespace arbalest::kernels::planes
