@@ -155,6 +155,8 @@ const poolings: readonly Pooling[] = [
   { image: [2, 20, 24, 24], kernel: [2, 2], stride: [2, 2] },
   { image: [1, 3, 7, 9], kernel: [2, 2], stride: [2, 2] },
   { image: [2, 3, 9, 37], kernel: [2, 2], stride: [2, 2] },
+  { image: [2, 3, 9, 17], kernel: [2, 2], stride: [2, 2] },
+  { image: [1, 5, 8, 8], kernel: [2, 2], stride: [2, 2] },
   { image: [2, 17, 8, 8], kernel: [3, 3], stride: [2, 2], padding: [1, 1] },
   { image: [3, 8, 6, 5], kernel: [3, 2], stride: [1, 2], padding: [1, 1] },
   { image: [1, 70, 5, 5], kernel: [3, 3], stride: [1, 1] },

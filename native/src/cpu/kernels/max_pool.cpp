@@ -1,40 +1,12 @@
 // The maximum over windows, with its position kh * KW + kw as a byte: the first in row-major order wins, a NaN is greater than all, padding
 // never wins (PyTorch's rule). The gradient goes where the position says.
-#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/max_pool.h"
+
 #include "cpu/kernels/strips.h"
 #include "cpu/kernels/window.h"
 
 namespace arbalest::kernels {
 namespace {
-
-// Whether windows of 2x2 lie side by side in planes: their lanes are columns then.
-bool pools_planes(const Window& window, const Activation& view) {
-  const auto twos = [](const Axis& axis) { return axis.kernel == 2 && axis.stride == 2 && axis.padding == 0; };
-  return view.lanes == 1 && twos(window.rows) && twos(window.columns);
-}
-
-// The even or the odd lanes of two registers; and either half of what two such registers have been taken from.
-template <int Odd> Floats every_second(Floats first, Floats second) {
-  Ints lanes;
-  for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = 2 * lane + Odd;
-  return __builtin_shuffle(first, second, lanes);
-}
-
-template <int Half> Floats interleaved(Floats even, Floats odd) {
-  Ints lanes;
-  for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = (Half * kLanes + lane) / 2 + (lane % 2 == 1 ? kLanes : 0);
-  return __builtin_shuffle(even, odd, lanes);
-}
-
-// Elements of the first and of the second register of pairs, for the first `count` lanes of a register of outputs.
-int first_of_pairs(int count) { return std::min(kLanes, 2 * count); }
-int second_of_pairs(int count) { return std::max(0, 2 * count - kLanes); }
-
-// body.operator()<Partial>(oh, ow, count) for the outputs of a plane, up to a register of a row at once.
-template <class Body> void for_each_of_plane(const Activation& y, const Body& body) {
-  for (int64_t oh = 0; oh < y.height; ++oh)
-    for_each_register(0, y.width, [&]<bool Partial>(int64_t ow, int count) { body.template operator()<Partial>(oh, ow, count); });
-}
 
 template <class T> class MaxPool final : public Kernel {
  public:
@@ -47,11 +19,9 @@ template <class T> class MaxPool final : public Kernel {
         position_(output<uint8_t>(spec, 1)) {}
 
   void run(const StepContext&) override {
-    const bool two = window_.rows.kernel == 2 && window_.columns.kernel == 2, planes = pools_planes(window_, x_view_);
+    const bool two = window_.rows.kernel == 2 && window_.columns.kernel == 2;
     for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (planes)
-        position_ ? pool_plane<true>(strip) : pool_plane<false>(strip);
-      else if (two)
+      if (two)
         position_ ? pool<Lanes, true, true>(strip) : pool<Lanes, true, false>(strip);
       else
         position_ ? pool<Lanes, false, true>(strip) : pool<Lanes, false, false>(strip);
@@ -59,32 +29,6 @@ template <class T> class MaxPool final : public Kernel {
   }
 
  private:
-  template <bool Positioned> void pool_plane(const Strip& strip) const {
-    const int64_t width = x_view_.width;
-    for_each_of_plane(y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
-      const T* const from = x_ + strip.begin(x_view_) + 2 * (oh * width + ow);
-      const int64_t to = strip.begin(y_view_) + oh * y_view_.width + ow;
-      const auto pairs = [&](const T* row, Floats& even, Floats& odd) {
-        const Floats first = load<Partial>(row, first_of_pairs(count)), second = load<Partial>(row + kLanes, second_of_pairs(count));
-        even = every_second<0>(first, second);
-        odd = every_second<1>(first, second);
-      };
-      Floats a, b, c, d;
-      pairs(from, a, b);
-      pairs(from + width, c, d);
-      const Floats sum = (a + b) + (c + d);
-      if (any(sum != sum)) {
-        for (int i = 0; i < count; ++i) pool_window<SingleLane, Positioned>(from + 2 * i, {0, 2}, {0, 2}, width, strip, to + i);
-        return;
-      }
-      const Floats upper = b > a ? b : a, lower = d > c ? d : c;
-      store<Partial>(y_ + to, lower > upper ? lower : upper, count);
-      if constexpr (!Positioned) return;
-      const Ints one = Ints{} + 1, left = b > a ? one : Ints{}, right = d > c ? one + 2 : one + 1;
-      store<Partial>(position_ + to, lower > upper ? right : left, count);
-    });
-  }
-
   template <class Lanes, bool Two, bool Positioned> void pool(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
@@ -170,11 +114,9 @@ template <class T> class MaxPoolBackward final : public Kernel {
   void run(const StepContext&) override {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const bool tiles = rows.kernel == rows.stride && columns.kernel == columns.stride && rows.padding == 0 && columns.padding == 0;
-    const bool two = tiles && rows.kernel == 2 && columns.kernel == 2, planes = pools_planes(window_, x_view_);
+    const bool two = tiles && rows.kernel == 2 && columns.kernel == 2;
     for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (planes)
-        spread_plane(strip);
-      else if (two)
+      if (two)
         spread_tiles<Lanes>(strip);
       else
         gather<Lanes>(strip);
@@ -182,26 +124,6 @@ template <class T> class MaxPoolBackward final : public Kernel {
   }
 
  private:
-  void spread_plane(const Strip& strip) const {
-    const int64_t width = x_view_.width;
-    T* const plane = gx_ + strip.begin(x_view_);
-    for_each_of_plane(y_view_, [&]<bool Partial>(int64_t oh, int64_t ow, int count) {
-      const int64_t from = strip.begin(y_view_) + oh * y_view_.width + ow;
-      const Ints where = load<Partial>(position_ + from, count);
-      const Floats g = load<Partial>(gy_ + from, count);
-      for (int row = 0; row < 2; ++row) {
-        const Floats even = where == 2 * row ? g : Floats{}, odd = where == 2 * row + 1 ? g : Floats{};
-        T* const to = plane + (2 * oh + row) * width + 2 * ow;
-        store<Partial>(to, interleaved<0>(even, odd), first_of_pairs(count));
-        store<Partial>(to + kLanes, interleaved<1>(even, odd), second_of_pairs(count));
-      }
-    });
-    if (width % 2 == 1) {
-      for (int64_t row = 0; row < x_view_.height; ++row) plane[row * width + width - 1] = from_float<T>(0);
-    }
-    if (x_view_.height % 2 == 1) std::fill_n(plane + (x_view_.height - 1) * width, width, from_float<T>(0));
-  }
-
   // Every input pixel lies in at most one window of 2x2.
   template <class Lanes> void spread_tiles(const Strip& strip) const {
     using Value = typename Lanes::Value;
@@ -262,6 +184,28 @@ template <class T> class MaxPoolBackward final : public Kernel {
   T* gx_;
 };
 
+bool takes(const LoweringRequest& request, const std::string& layout) { return !pools_planes(request, layout); }
+
+std::vector<Operator> operators() {
+  using enum Role;
+  return {
+      {.kind = "maxPool2d",
+       .inputs = {{"x", activation}},
+       .outputs = {{"y", activation}, {"position", position, true}},
+       .check = check_max_pool,
+       .make = make_typed<MaxPool>,
+       .takes = takes},
+      {.kind = "maxPool2dBackward",
+       .inputs = {{"position", position}, {"gy", activation}},
+       .outputs = {{"gx", activation}},
+       .check = check_max_pool_backward,
+       .make = make_typed<MaxPoolBackward>,
+       .takes = takes},
+  };
+}
+
+const Registered kRegistered{operators()};
+
 // A position must fit into a byte.
 void check_area(const Shapes& shapes) {
   const auto kernel = shapes.whole_pair("kernel", 1);
@@ -270,33 +214,20 @@ void check_area(const Shapes& shapes) {
   }
 }
 
-void check_forward(const Shapes& shapes) {
+}  // namespace
+
+void check_max_pool(const Shapes& shapes) {
   check_area(shapes);
   shapes.input_rank(0, 4);
   const Shape y = pooled(shapes, shapes.input(0));
   for (size_t i : {0, 1}) shapes.output_is(i, y);
 }
 
-void check_backward(const Shapes& shapes) {
+void check_max_pool_backward(const Shapes& shapes) {
   check_area(shapes);
   shapes.output_rank(0, 4);
   const Shape y = pooled(shapes, shapes.output(0));
   for (size_t i : {0, 1}) shapes.input_is(i, y);
 }
 
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {"maxPool2d", {{"x", activation}}, {{"y", activation}, {"position", position, true}}, check_forward, make_typed<MaxPool>},
-      {"maxPool2dBackward",
-       {{"position", position}, {"gy", activation}},
-       {{"gx", activation}},
-       check_backward,
-       make_typed<MaxPoolBackward>},
-  };
-}
-
-const Registered kRegistered{operators()};
-
-}  // namespace
 }  // namespace arbalest::kernels

@@ -29,6 +29,8 @@ inline void store(Pair* to, Words pairs) { std::memcpy(to, &pairs, sizeof pairs)
 
 inline void store(Pair* to, Words pairs, int count) { store(reinterpret_cast<float*>(to), reinterpret_cast<Floats>(pairs), count); }
 
+template <bool Partial> void store(Pair* to, Words pairs, int count) { Partial ? store(to, pairs, count) : store(to, pairs); }
+
 inline Words in_register(Words pairs) { return reinterpret_cast<Words>(in_register(reinterpret_cast<Floats>(pairs))); }
 
 inline Floats multiply_add(Floats sums, Floats a, Floats b) { return sums + a * b; }

@@ -76,14 +76,39 @@ inline Words load_pieces(const Pair* plane, const Places<kPieces>& places) {
 inline Words load_pieces(const bf16* plane, const Places<kPiecesOf<bf16>>& places) {
 #if defined(__AVX512F__)
   const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane + places.at[i])); };
-  const auto half = [&](int i) { return _mm256_inserti128_si256(_mm256_castsi128_si256(piece(i)), piece(i + 1), 1); };
-  return reinterpret_cast<Words>(_mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(2), 1));
+  const auto half = [&](int i) {
+    return reinterpret_cast<__m256>(_mm256_inserti128_si256(_mm256_castsi128_si256(piece(i)), piece(i + 1), 1));
+  };
+  return reinterpret_cast<Words>(_mm512_insertf32x8(_mm512_castps256_ps512(half(0)), half(2), 1));
 #else
   Words pairs;
   for (int i = 0; i < kPiecesOf<bf16>; ++i)
     std::memcpy(reinterpret_cast<char*>(&pairs) + i * kPiece * sizeof(bf16), plane + places.at[i], sizeof pairs / kPiecesOf<bf16>);
   return pairs;
 #endif
+}
+
+// As floats.
+inline Floats load_wide_pieces(const float* plane, const Places<kPieces>& places) { return load_pieces(plane, places); }
+
+inline Floats load_wide_pieces(const bf16* plane, const Places<kPieces>& places) {
+#if defined(__AVX512F__)
+  const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane + places.at[i])); };
+  return widen(reinterpret_cast<Halves>(_mm256_inserti128_si256(_mm256_castsi128_si256(piece(0)), piece(1), 1)));
+#else
+  return load(plane + places.at[0]);
+#endif
+}
+
+inline void store_pieces(float* plane, const Places<kPieces>& places, Floats values) {
+  for (int i = 0; i < kPieces; ++i)
+    std::memcpy(plane + places.at[i], reinterpret_cast<const char*>(&values) + i * sizeof values / kPieces, sizeof values / kPieces);
+}
+
+inline void store_pieces(bf16* plane, const Places<kPieces>& places, Floats values) {
+  const Halves halves = narrow(values);
+  for (int i = 0; i < kPieces; ++i)
+    std::memcpy(plane + places.at[i], reinterpret_cast<const char*>(&halves) + i * sizeof halves / kPieces, sizeof halves / kPieces);
 }
 
 inline void add_pieces(float* plane, const Places<kPieces>& places, Floats values) {
