@@ -19,11 +19,7 @@ constexpr int kDotFilters = kLanes == 16 ? 5 : 2, kDotTaps = 5;
 
 // A register of outputs; the first half of one, and zeros, if it is not whole.
 template <bool Whole> Floats load_outputs(const float* from) { return load(from); }
-template <bool Whole> Words load_outputs(const bf16* from) {
-  Words pairs{};
-  std::memcpy(&pairs, from, Whole ? sizeof pairs : sizeof pairs / 2);
-  return pairs;
-}
+template <bool Whole> Words load_outputs(const bf16* from) { return Whole ? load_neighbours(from) : load_neighbours(from, kLanes); }
 
 template <class T> class PlanesWeights final : public Kernel {
  public:

@@ -17,7 +17,13 @@ struct Pair {
 template <class T> using ItemOf = std::conditional_t<std::is_same_v<T, float>, float, Pair>;
 template <class Item> using RegisterOf = std::conditional_t<std::is_same_v<Item, float>, Floats, Words>;
 
-inline Words all(Pair pair) { return Words{} + pair.bits; }
+inline Words all(Pair pair) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Words>(_mm512_set1_epi32(static_cast<int>(pair.bits)));
+#else
+  return Words{} + pair.bits;
+#endif
+}
 
 inline Words load(const Pair* from) {
   Words pairs;
@@ -30,6 +36,20 @@ inline void store(Pair* to, Words pairs) { std::memcpy(to, &pairs, sizeof pairs)
 inline void store(Pair* to, Words pairs, int count) { store(reinterpret_cast<float*>(to), reinterpret_cast<Floats>(pairs), count); }
 
 template <bool Partial> void store(Pair* to, Words pairs, int count) { Partial ? store(to, pairs, count) : store(to, pairs); }
+
+// Pairs of neighbours as they lie: the first `count` values, and zeros.
+inline Words load_neighbours(const bf16* from) { return load(reinterpret_cast<const Pair*>(from)); }
+
+inline Words load_neighbours(const bf16* from, int count) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<__mmask32>((uint64_t{1} << count) - 1);
+  return reinterpret_cast<Words>(_mm512_maskz_loadu_epi16(mask, from));
+#else
+  Words pairs{};
+  std::memcpy(&pairs, from, sizeof(bf16) * static_cast<size_t>(count));
+  return pairs;
+#endif
+}
 
 inline Words in_register(Words pairs) { return reinterpret_cast<Words>(in_register(reinterpret_cast<Floats>(pairs))); }
 
@@ -46,8 +66,38 @@ inline Floats multiply_add(Floats sums, Words a, Words b) {
 #endif
 }
 
+// Pairs of neighbouring lanes, those of the first register before those of the second; rounded.
+inline Words as_neighbours(Floats first, Floats second) {
+#if defined(__AVX512BF16__)
+  return reinterpret_cast<Words>(_mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(second), reinterpret_cast<__m512>(first)));
+#else
+  const Halves halves[2] = {narrow(first), narrow(second)};
+  Words pairs;
+  std::memcpy(&pairs, halves, sizeof pairs);
+  return pairs;
+#endif
+}
+
+// Of a register of halves: the first of its first half, the first of its second half, and so on.
+struct alignas(sizeof(Words)) HalvesInTurn {
+  uint16_t of[2 * kLanes];
+};
+inline constexpr HalvesInTurn kHalvesInTurn = [] {
+  HalvesInTurn places{};
+  for (int i = 0; i < 2 * kLanes; ++i) places.of[i] = static_cast<uint16_t>(i / 2 + i % 2 * kLanes);
+  return places;
+}();
+
 // A pair of each two lanes, rounded.
-inline Words paired(Floats first, Floats second) { return lengthened(narrow(first)) | lengthened(narrow(second)) << 16; }
+inline Words paired(Floats first, Floats second) {
+#if defined(__AVX512BF16__)
+  const __m512i places = _mm512_load_si512(kHalvesInTurn.of);
+  return reinterpret_cast<Words>(
+      _mm512_maskz_permutexvar_epi16(~__mmask32{}, places, reinterpret_cast<__m512i>(as_neighbours(first, second))));
+#else
+  return lengthened(narrow(first)) | lengthened(narrow(second)) << 16;
+#endif
+}
 
 // A pair of each two lanes that have been loaded from bf16.
 inline Words paired_again(Floats first, Floats second) {
