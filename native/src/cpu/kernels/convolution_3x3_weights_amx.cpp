@@ -3,7 +3,7 @@
 // zeros each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image
 // count for nothing while all values are finite. Tiles that are not aligned take three times as long to load: so pairs begin with even
 // pixels in one panel of gy, and with odd ones in another, and each tap finds its pairs whole in one of them.
-#include "cpu/kernels/convolution_3x3.h"
+#include "cpu/kernels/convolution_3x3_bfloat16.h"
 
 #if defined(__AVX512BW__)
 
@@ -21,17 +21,10 @@ using namespace convolution_3x3;
 
 // Pixels of a tile, its channels or filters, and the elements of a pair of pixels.
 constexpr int64_t kPixels = 32, kChannels = 16, kPair = 2 * kChannels;
+// Of activations.
+constexpr const char* kLayout = "nhwc";
 // Images are multiplied together while they have no more pixels than this; a larger one alone.
 constexpr int64_t kPixelsTogether = 1024;
-
-// Linux gives a process the tiles when it asks for them.
-bool may_use_tiles() {
-  static const bool may = [] {
-    constexpr int kAskForPermission = 0x1023, kTileData = 18;
-    return __builtin_cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kAskForPermission, kTileData) == 0;
-  }();
-  return may;
-}
 
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1, first_row = 0, reserved[14] = {};
@@ -83,7 +76,7 @@ class BackwardWeights final : public Kernel {
       for_each(y_.blocks, work, [&](int64_t block) { interleave_block(block, image, images); });
       for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, image > 0); });
     }
-    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { add_biases(block); });
+    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { sum_biases(y_, Steps(y_, kLayout), gy_, block, gb_); });
   }
 
  private:
@@ -262,18 +255,6 @@ class BackwardWeights final : public Kernel {
     _tile_stored(2, sums + 2 * kTapSize, kRow);
   }
 
-  // A row of outputs at a time, since a long sum in float is inexact.
-  void add_biases(int64_t block) const {
-    double totals[kLanes] = {};
-    const bf16* gy = gy_ + block * kLanes;
-    for (int64_t row = 0; row < y_.images * y_.height; ++row) {
-      Floats sum{};
-      for (int64_t column = 0; column < y_.width; ++column, gy += y_.blocks * kLanes) sum += load(gy);
-      for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
-    }
-    for (int lane = 0; lane < kLanes; ++lane) gb_[block * kLanes + lane] = static_cast<float>(totals[lane]);
-  }
-
   const Blocked x_, y_;
   const bf16 *from_, *gy_;  // (N, H, W, I), (N, H, W, O)
   float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
@@ -283,30 +264,22 @@ class BackwardWeights final : public Kernel {
 };
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return request.precision == Type::bf16 && layout == "nhwc" &&
-         has_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0)) && may_use_tiles();
+  return layout == kLayout && has_bfloat16_weights(request) && may_use_tiles();
 }
 
-std::unique_ptr<Kernel> make_weights(const OperatorSpec& spec) { return std::make_unique<BackwardWeights>(spec); }
-
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "conv2dBackwardWeights",
-       .inputs = {{"x", activation}, {"gy", activation}},
-       .outputs = {{"gw", filters}, {"gb", parameter, true}},
-       .check = check_weights,
-       .make = make_weights,
-       .scratch = BackwardWeights::scratch,
-       .takes = takes_weights,
-       .layout = "nhwc",
-       .filters = kRowsOfFilters},
-  };
-}
-
-const Registered kRegistered{operators()};
+const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, kLayout)}};
 
 }  // namespace
+
+// Linux gives a process the tiles when it asks for them.
+bool convolution_3x3::may_use_tiles() {
+  static const bool may = [] {
+    constexpr int kAskForPermission = 0x1023, kTileData = 18;
+    return __builtin_cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kAskForPermission, kTileData) == 0;
+  }();
+  return may;
+}
+
 }  // namespace arbalest::kernels
 
 #endif
