@@ -3,6 +3,7 @@ import type { LoweringRequest } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
 import { skip } from '../support/skip.js'
+import { runOnce } from './support/bound-operator.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
 import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
 
@@ -10,20 +11,32 @@ interface Shape {
   readonly channels: number
   readonly filters: number
   readonly width: number
+  readonly images?: number
+  readonly height?: number
   readonly stride?: number
   readonly padding?: number
   readonly kernel?: number
   readonly groups?: number
 }
 
-/** A convolution of three images, and its gradients. */
-function passes({ channels, filters, width, stride = 1, padding = 1, kernel = 3, groups = 1 }: Shape): OperatorCase[] {
+/** A convolution, and its gradients. */
+function passes({
+  channels,
+  filters,
+  width,
+  images = 3,
+  height = 10,
+  stride = 1,
+  padding = 1,
+  kernel = 3,
+  groups = 1
+}: Shape): OperatorCase[] {
   const extent = (size: number): number => Math.floor((size + 2 * padding - kernel) / stride) + 1
   const [x, w, b, y] = [
-    activation(3, channels, 10, width),
+    activation(images, channels, height, width),
     wide(filters, channels / groups, kernel, kernel),
     wide(filters),
-    activation(3, filters, extent(10), extent(width))
+    activation(images, filters, extent(height), extent(width))
   ]
   const attributes = { stride: [stride, stride], padding: [padding, padding], groups, relu: 0 }
   return convolutionPasses({ x, w, b, y }, attributes)
@@ -76,18 +89,52 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
 })
 
 describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () => {
-  it('is computed by tiles of AMX, with the same bits on one thread and on several', function () {
-    const { features, backends } = engine.describe()
-    const bf16 = backends.some(({ name, precisions }) => name === 'cpu' && precisions.includes('bf16'))
-    if (!bf16 || !features.includes('amx_bf16')) skip(this, 'this processor has no tiles')
-    for (const width of [2, 8, 33]) {
-      const use = passes({ channels: 64, filters: 128, width })[2]!
-      const values = drawn(use.inputs, 'bf16', 3)
-      const [alone, together] = [1, 4].map((threads) =>
-        withBound(use, 'nhwc', threads, (bound) => ({ by: bound.answer.implementation, outputs: bound.run(values).outputs }), 'bf16')
-      )
-      expect(alone!.by).to.match(/^own:/)
-      expect(together!.outputs, `width ${width}`).to.deep.equal(alone!.outputs)
+  const { features, backends } = engine.describe()
+  /** The layouts that kernels of our own take; with tiles of AMX it is one. */
+  const layouts = features.includes('amx_bf16') ? ['nhwc'] : ['nhwc', 'nChw16c']
+
+  /** Without bfloat16 a test is skipped. */
+  const needsBfloat16 = (context: Mocha.Context): void => {
+    if (!backends.some(({ name, precisions }) => name === 'cpu' && precisions.includes('bf16')))
+      skip(context, 'this processor has no bfloat16')
+  }
+
+  it('is computed by kernels of our own, with the same bits on one thread and on several', function () {
+    needsBfloat16(this)
+    for (const layout of layouts)
+      for (const width of [2, 8, 33]) {
+        const use = passes({ channels: 64, filters: 128, width })[2]!
+        const values = drawn(use.inputs, 'bf16', 3)
+        const [alone, together] = [1, 4].map((threads) =>
+          withBound(use, layout, threads, (bound) => ({ by: bound.answer.implementation, outputs: bound.run(values).outputs }), 'bf16')
+        )
+        expect(alone!.by).to.match(/^own:/)
+        expect(together!.outputs, `${layout}, width ${width}`).to.deep.equal(alone!.outputs)
+      }
+  })
+
+  it('is exact for small whole numbers', function () {
+    needsBfloat16(this)
+    for (const [images, height, width] of [
+      [1, 2, 2],
+      [1, 7, 7],
+      [1, 33, 30],
+      [2, 5, 3],
+      [3, 24, 24],
+      [5, 4, 6],
+      [9, 14, 14],
+      [32, 6, 9],
+      [33, 7, 7]
+    ] as const) {
+      const use = passes({ channels: 32, filters: 48, images, height, width })[2]!
+      const values: Values = {}
+      for (const [name, numbers] of Object.entries(drawn(use.inputs, 'bf16', 3)))
+        values[name] = numbers.map((number) => Math.round(4 * number))
+      const { outputs } = runOnce('reference', 'f64', use, values)
+      for (const layout of layouts) {
+        const found = withBound(use, layout, 1, (bound) => bound.run(values).outputs, 'bf16')
+        expect(found, `${layout}, ${images} images of ${height}x${width}`).to.deep.equal(outputs)
+      }
     }
   })
 

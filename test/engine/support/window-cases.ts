@@ -128,7 +128,7 @@ export const tileCases: readonly Use[] = [
   convolution({ image: [1, 16, 6, 6], filters: 48, kernel: [3, 3], padding: [1, 1] })
 ].flat()
 
-/** What the kernels for filters of 3x3 take: rows around the pieces that are computed at once, planes of several shares, images that are multiplied together and one that is left; then what they leave. */
+/** What the kernels for filters of 3x3 take: rows around the pieces that are computed at once, planes of several shares, images that are multiplied together and one that is left; images that are paired, few and many, odd and even; then what they leave. */
 export const wideCases: readonly Use[] = [
   ...[7, 8, 9, 11, 12, 13, 16, 17, 25, 33].map((width) =>
     convolution({ image: [2, 16, 4, width], filters: 32, kernel: [3, 3], padding: [1, 1] })
@@ -137,6 +137,16 @@ export const wideCases: readonly Use[] = [
   convolution({ image: [2, 32, 3, 14], filters: 48, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 16, 41, 28], filters: 16, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [3, 16, 16, 30], filters: 32, kernel: [3, 3], padding: [1, 1] }),
+  ...(
+    [
+      [1, 2, 2],
+      [2, 3, 2],
+      [3, 2, 5],
+      [7, 4, 4],
+      [32, 7, 7],
+      [33, 5, 6]
+    ] as const
+  ).map(([n, h, w]) => convolution({ image: [n, 16, h, w], filters: 48, kernel: [3, 3], padding: [1, 1] })),
   convolution({ image: [1, 8, 9, 16], filters: 24, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 16, 1, 16], filters: 16, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 16, 9, 16], filters: 16, kernel: [3, 3], padding: [1, 0] }),

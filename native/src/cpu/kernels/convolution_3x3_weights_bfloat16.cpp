@@ -1,0 +1,234 @@
+// The gradient of the weights of a convolution of 3x3 in bfloat16, by multiply-adds of pairs: AVX512_BF16 adds the products of two pairs of
+// values to a sum. Here a pair is the same pixel of two images. All taps find their pairs whole then, at the edges too, so that each kind
+// of activation needs but one panel, and nothing outside of an image is multiplied. An image without a partner pairs its upper rows with
+// its lower ones: there zeros stand for rows outside of the image, which count for nothing while all values are finite.
+#include "cpu/kernels/convolution_3x3_bfloat16.h"
+
+#if defined(__AVX512BF16__)
+
+#include <algorithm>
+
+#include "cpu/kernels/parallel.h"
+
+namespace arbalest::kernels {
+namespace {
+
+using namespace convolution_3x3;
+
+// Channels of a block whose sums, for the three taps of a row of the filters, are kept in registers.
+constexpr int kChannels = kLanes / 2;
+// Pairs of pixels that the nearest cache holds while all taps of a block are summed.
+constexpr int64_t kNearPairs = 256;
+// Pairs of pixels that are packed before they are multiplied: the second cache holds the panels of a few blocks.
+constexpr int64_t kPackedPairs = 512;
+
+class BackwardWeights final : public Kernel {
+ public:
+  explicit BackwardWeights(const OperatorSpec& spec)
+      : x_(spec.inputs[0].shape()),
+        y_(spec.inputs[1].shape()),
+        x_steps_(x_, spec.inputs[0].spec.layout),
+        y_steps_(y_, spec.inputs[1].spec.layout),
+        from_(input<bf16>(spec, 0)),
+        gy_(input<bf16>(spec, 1)),
+        gw_(output<float>(spec, 0)),
+        gb_(output<float>(spec, 1)),
+        panels_(x_, y_),
+        scratch_(spec, panels_.items()) {}
+
+  static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
+    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).items() * sizeof(uint32_t);
+  }
+
+  // Rows are independent of each other, and so are blocks of weights: threads share them.
+  void run(const StepContext&) override {
+    const int64_t work = x_.images * x_.image() * y_.blocks, couples = (x_.images + 1) / 2;
+    for (int64_t first = 0; first < couples; first += panels_.couples) {
+      const Range range{first, std::min(first + panels_.couples, couples)};
+      const int64_t rows = x_.height + 2, count = range.end - range.begin;
+      for_each(count * rows, work, [&](int64_t item) { pack_row(range.begin, item / rows, item % rows - 1); });
+      for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, range); });
+    }
+    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { sum_biases(y_, y_steps_, gy_, block, gb_); });
+  }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+  };
+
+  // Pairs of pixels by block: of x, with a row above and one below those of gy, and of gy.
+  struct Panels {
+    int64_t couples, x_plane, y_plane, x_block, y_block, of_gy;
+    size_t elements;
+
+    Panels(const Blocked& x, const Blocked& y) {
+      couples = std::clamp<int64_t>(kPackedPairs / (x.height * x.width), 1, (x.images + 1) / 2);
+      x_plane = (x.height + 2) * x.row();
+      y_plane = y.plane();
+      x_block = couples * x_plane;
+      y_block = couples * y_plane;
+      of_gy = x.blocks * x_block;
+      elements = static_cast<size_t>(of_gy + y.blocks * y_block);
+    }
+
+    // With those that may be lost to the alignment of the first one.
+    size_t items() const { return elements + kLanes; }
+  };
+
+  uint32_t* panels_begin() const {
+    const auto address = reinterpret_cast<uintptr_t>(&scratch_[0]);
+    return &scratch_[0] + (64 - address % 64) % 64 / sizeof(uint32_t);
+  }
+
+  // Whether it is an image without a partner.
+  bool is_alone(int64_t couple) const { return 2 * couple + 1 == x_.images; }
+
+  // Rows of gy that a couple has: an image that is alone has half of them.
+  int64_t height_of(int64_t couple) const { return is_alone(couple) ? (x_.height + 1) / 2 : x_.height; }
+
+  // Packs row `row` of x and of gy; `place` is that of the couple among those that are packed together. Of images that pair with each other
+  // no tap reaches a row outside.
+  void pack_row(int64_t first, int64_t place, int64_t row) const {
+    const int64_t couple = first + place, height = height_of(couple);
+    const bool inside = row >= 0 && row < height;
+    uint32_t *x = panels_begin() + place * panels_.x_plane + (row + 1) * x_.row(),
+             *gy = panels_begin() + panels_.of_gy + place * panels_.y_plane + row * y_.row();
+    if (inside || (is_alone(couple) && row <= height)) pack(x_, x_steps_, from_, couple, row, x, panels_.x_block);
+    if (inside) pack(y_, y_steps_, gy_, couple, row, gy, panels_.y_block);
+  }
+
+  void pack(const Blocked& shape, const Steps& steps, const bf16* from, int64_t couple, int64_t row, uint32_t* to, int64_t to_block) const {
+    const bool alone = is_alone(couple);
+    const Pixels first = pixels(steps, from, 2 * couple, row);
+    const Pixels second = alone ? pixels(steps, from, 2 * couple, row + height_of(couple)) : pixels(steps, from, 2 * couple + 1, row);
+    for (int64_t block = 0; block < shape.blocks; ++block, to += to_block) {
+      const bf16 *a = first.begin + block * first.block, *b = second.begin + block * second.block;
+      for (int64_t column = 0; column < shape.width; ++column, a += first.pixel, b += second.pixel) {
+        const Words pairs = halves(a) | halves(b) << 16;
+        std::memcpy(to + column * kLanes, &pairs, sizeof pairs);
+      }
+    }
+  }
+
+  static Words halves(const bf16* from) {
+    Halves halves;
+    std::memcpy(&halves, from, sizeof halves);
+    return lengthened(halves);
+  }
+
+  // A row of pixels, and how far it is to the next pixel and the next block.
+  struct Pixels {
+    const bf16* begin;
+    int64_t pixel, block;
+  };
+
+  // Zeros, where the image has no such row.
+  Pixels pixels(const Steps& steps, const bf16* from, int64_t image, int64_t row) const {
+    alignas(32) static constexpr bf16 kZeros[kLanes] = {};
+    if (row < 0 || row >= x_.height) return {kZeros, 0, 0};
+    return {from + image * steps.image + row * steps.row, steps.pixel, steps.block};
+  }
+
+  void add_block(int64_t item, Range couples) const {
+    const uint32_t *x = panels_begin() + item % x_.blocks * panels_.x_block,
+                   *gy = panels_begin() + panels_.of_gy + item / x_.blocks * panels_.y_block;
+    const int64_t plane = x_.height * x_.width, images = std::max<int64_t>(1, kNearPairs / plane);
+    const int64_t rows = std::max<int64_t>(1, kNearPairs / x_.width);
+    float* sums = gw_ + item * kWeightsBlock;
+    for (int64_t couple = couples.begin; couple < couples.end; couple += images) {
+      const Range share{couple, std::min(couple + images, couples.end)};
+      const int64_t place = couple - couples.begin;
+      for (int64_t row = 0; row < height_of(couple); row += rows) {
+        add_share(x + place * panels_.x_plane, gy + place * panels_.y_plane, share, {row, row + rows}, couple + row > 0, sums);
+      }
+    }
+  }
+
+  void add_share(const uint32_t* x, const uint32_t* gy, Range couples, Range rows, bool more, float* sums) const {
+    for (int kh = 0; kh < kSide; ++kh) {
+      for (int channel = 0; channel < kLanes; channel += kChannels)
+        add_taps(x + channel, gy, couples, rows, kh, more, sums + kh * kSide * kTapSize + channel * kLanes);
+    }
+  }
+
+  // Adds what these rows of gy give to a row of taps, or begins with it.
+  [[gnu::noinline]] void add_taps(const uint32_t* x, const uint32_t* gy, Range couples, Range rows, int kh, bool more, float* sums) const {
+    Floats sum[kSide][kChannels] = {};
+    if (more) {
+#pragma GCC unroll 3
+      for (int kw = 0; kw < kSide; ++kw) {
+#pragma GCC unroll 8
+        for (int c = 0; c < kChannels; ++c) sum[kw][c] = load(sums + kw * kTapSize + c * kLanes);
+      }
+    } else {
+      // Many weights are in no near cache.
+      for (int kw = 0; kw < kSide; ++kw) {
+        for (int c = 0; c < kChannels; ++c) __builtin_prefetch(sums + kw * kTapSize + c * kLanes, 1);
+      }
+    }
+    // A pixel of x lies under the outputs after, at and before its column, for the taps in their order.
+    const auto add = [&]<bool After, bool Before>(const uint32_t* pixel, Floats after, Floats here, Floats before) [[gnu::always_inline]] {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) {
+        const Floats value = in_register(reinterpret_cast<Floats>(all(static_cast<int32_t>(pixel[c]))));
+        if constexpr (After) sum[0][c] = add_products(sum[0][c], value, after);
+        sum[1][c] = add_products(sum[1][c], value, here);
+        if constexpr (Before) sum[2][c] = add_products(sum[2][c], value, before);
+      }
+    };
+    for (int64_t couple = couples.begin; couple < couples.end; ++couple, x += panels_.x_plane, gy += panels_.y_plane) {
+      // Row r of gy meets row r + kh - 1 of x, which is one further in the panel.
+      const bool alone = is_alone(couple);
+      const int64_t begin = std::max<int64_t>(rows.begin, alone ? 0 : 1 - kh);
+      const int64_t end = std::min(rows.end, alone ? height_of(couple) : std::min(x_.height, x_.height + 1 - kh));
+      const uint32_t *pixels = x + (begin + kh) * x_.row(), *outputs = gy + begin * y_.row();
+      for (int64_t row = begin; row < end; ++row, pixels += x_.row(), outputs += y_.row()) {
+        Floats before = in_register(pairs(outputs)), here = in_register(pairs(outputs + kLanes));
+        add.template operator()<true, false>(pixels, here, before, before);
+        for (int64_t column = 1; column + 1 < x_.width; ++column) {
+          const Floats after = in_register(pairs(outputs + (column + 1) * kLanes));
+          add.template operator()<true, true>(pixels + column * kLanes, after, here, before);
+          before = here;
+          here = after;
+        }
+        add.template operator()<false, true>(pixels + (x_.width - 1) * kLanes, here, here, before);
+      }
+    }
+#pragma GCC unroll 3
+    for (int kw = 0; kw < kSide; ++kw) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) store(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
+    }
+  }
+
+  // Registers of pairs are held as if they were floats.
+  static Floats pairs(const uint32_t* from) {
+    Floats pairs;
+    std::memcpy(&pairs, from, sizeof pairs);
+    return pairs;
+  }
+
+  static Floats add_products(Floats sum, Floats a, Floats b) {
+    return reinterpret_cast<Floats>(
+        _mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)));
+  }
+
+  const Blocked x_, y_;
+  const Steps x_steps_, y_steps_;
+  const bf16 *from_, *gy_;  // (N, I, H, W), (N, O, H, W)
+  float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
+  const Panels panels_;
+  PlannedItems<uint32_t> scratch_;
+};
+
+bool takes_weights(const LoweringRequest& request, const std::string& layout) {
+  return (layout == "nhwc" || layout == kActivations) && has_bfloat16_weights(request) && !may_use_tiles();
+}
+
+const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, nullptr)}};
+
+}  // namespace
+}  // namespace arbalest::kernels
+
+#endif
