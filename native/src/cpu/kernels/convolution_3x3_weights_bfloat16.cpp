@@ -21,6 +21,10 @@ constexpr int kChannels = kLanes / 2;
 constexpr int64_t kNearPairs = 256;
 // Pairs of pixels that are packed before they are multiplied: the second cache holds the panels of a few blocks.
 constexpr int64_t kPackedPairs = 512;
+// More weights than these are in no near cache when they are read.
+constexpr int64_t kFarWeights = int64_t{1} << 20;
+// Bytes that a cache fetches at once.
+constexpr int64_t kLine = 64;
 
 class BackwardWeights final : public Kernel {
  public:
@@ -34,6 +38,8 @@ class BackwardWeights final : public Kernel {
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
         panels_(x_, y_),
+        past_caches_(y_.blocks * x_.blocks * kWeightsBlock >= kFarWeights && couples() * x_.height * x_.width <= kNearPairs &&
+                     reinterpret_cast<intptr_t>(gw_) % kLine == 0),
         scratch_(spec, panels_.items()) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
@@ -42,12 +48,11 @@ class BackwardWeights final : public Kernel {
 
   // Rows are independent of each other, and so are blocks of weights: threads share them.
   void run(const StepContext&) override {
-    const int64_t work = x_.images * x_.image() * y_.blocks, couples = (x_.images + 1) / 2;
-    for (int64_t first = 0; first < couples; first += panels_.couples) {
-      const Range range{first, std::min(first + panels_.couples, couples)};
-      const int64_t rows = x_.height + 2, count = range.end - range.begin;
-      for_each(count * rows, work, [&](int64_t item) { pack_row(range.begin, item / rows, item % rows - 1); });
-      for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, range); });
+    const int64_t work = x_.images * x_.image() * y_.blocks, rows = x_.height + 2;
+    for (int64_t first = 0; first < couples(); first += panels_.couples) {
+      const Range packed = from(first), next = from(packed.end);
+      for_each((packed.end - packed.begin) * rows, work, [&](int64_t item) { pack_row(packed.begin, item / rows, item % rows - 1); });
+      for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, packed, next); });
     }
     if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { sum_biases(y_, y_steps_, gy_, block, gb_); });
   }
@@ -55,6 +60,18 @@ class BackwardWeights final : public Kernel {
  private:
   struct Range {
     int64_t begin, end;
+  };
+
+  // What is summed at once; `more` if the sums have begun.
+  struct Share {
+    Range couples, rows;
+    bool more;
+  };
+
+  // Lines of an activation that are fetched beside the rows that are multiplied, so many with each.
+  struct Ahead {
+    const char* line;
+    int64_t lines_of_row;
   };
 
   // Pairs of pixels by block: of x, with a row above and one below those of gy, and of gy.
@@ -77,9 +94,14 @@ class BackwardWeights final : public Kernel {
   };
 
   uint32_t* panels_begin() const {
-    const auto address = reinterpret_cast<uintptr_t>(&scratch_[0]);
-    return &scratch_[0] + (64 - address % 64) % 64 / sizeof(uint32_t);
+    const auto address = reinterpret_cast<intptr_t>(&scratch_[0]);
+    return &scratch_[0] + (kLine - address % kLine) % kLine / static_cast<int64_t>(sizeof(uint32_t));
   }
+
+  int64_t couples() const { return (x_.images + 1) / 2; }
+
+  // As many couples from this one on as are packed together.
+  Range from(int64_t couple) const { return {couple, std::min(couple + panels_.couples, couples())}; }
 
   // Whether it is an image without a partner.
   bool is_alone(int64_t couple) const { return 2 * couple + 1 == x_.images; }
@@ -130,39 +152,46 @@ class BackwardWeights final : public Kernel {
     return {from + image * steps.image + row * steps.row, steps.pixel, steps.block};
   }
 
-  void add_block(int64_t item, Range couples) const {
+  void add_block(int64_t item, Range packed, Range next) const {
     const uint32_t *x = panels_begin() + item % x_.blocks * panels_.x_block,
                    *gy = panels_begin() + panels_.of_gy + item / x_.blocks * panels_.y_block;
-    const int64_t plane = x_.height * x_.width, images = std::max<int64_t>(1, kNearPairs / plane);
-    const int64_t rows = std::max<int64_t>(1, kNearPairs / x_.width);
+    Ahead ahead_of_x = ahead(x_, from_, next, item), ahead_of_gy = ahead(y_, gy_, next, item);
     float* sums = gw_ + item * kWeightsBlock;
-    for (int64_t couple = couples.begin; couple < couples.end; couple += images) {
-      const Range share{couple, std::min(couple + images, couples.end)};
-      const int64_t place = couple - couples.begin;
+    const int64_t images = std::max<int64_t>(1, kNearPairs / (x_.height * x_.width)), rows = std::max<int64_t>(1, kNearPairs / x_.width);
+    for (int64_t couple = packed.begin; couple < packed.end;
+         couple += images, x += images * panels_.x_plane, gy += images * panels_.y_plane) {
       for (int64_t row = 0; row < height_of(couple); row += rows) {
-        add_share(x + place * panels_.x_plane, gy + place * panels_.y_plane, share, {row, row + rows}, couple + row > 0, sums);
+        const Share share{{couple, std::min(couple + images, packed.end)}, {row, row + rows}, couple + row > 0};
+        for (int kh = 0; kh < kSide; ++kh) {
+          float* taps = sums + kh * kSide * kTapSize;
+          add_taps(x, gy, share, kh, ahead_of_x, taps);
+          add_taps(x + kChannels, gy, share, kh, ahead_of_gy, taps + kChannels * kLanes);
+        }
       }
     }
+    // Other threads may read the weights when this one has told them that it is done.
+    if (past_caches_) _mm_sfence();
   }
 
-  void add_share(const uint32_t* x, const uint32_t* gy, Range couples, Range rows, bool more, float* sums) const {
-    for (int kh = 0; kh < kSide; ++kh) {
-      for (int channel = 0; channel < kLanes; channel += kChannels)
-        add_taps(x + channel, gy, couples, rows, kh, more, sums + kh * kSide * kTapSize + channel * kLanes);
-    }
+  // What a block of weights fetches of these couples: each has its part of them.
+  Ahead ahead(const Blocked& shape, const bf16* from, Range couples, int64_t item) const {
+    const auto parts = [](int64_t size, int64_t count) { return (size + count - 1) / count; };
+    const int64_t begin = std::min(2 * couples.begin, x_.images), end = std::min(2 * couples.end, x_.images);
+    const int64_t bytes = (end - begin) * shape.image() * static_cast<int64_t>(sizeof(bf16));
+    const int64_t lines = parts(bytes, x_.blocks * y_.blocks * kLine), rows = kSide * panels_.couples * x_.height;
+    return {reinterpret_cast<const char*>(from + begin * shape.image()) + item * lines * kLine, parts(lines, rows)};
   }
 
   // Adds what these rows of gy give to a row of taps, or begins with it.
-  [[gnu::noinline]] void add_taps(const uint32_t* x, const uint32_t* gy, Range couples, Range rows, int kh, bool more, float* sums) const {
+  [[gnu::noinline]] void add_taps(const uint32_t* x, const uint32_t* gy, const Share& share, int kh, Ahead& ahead, float* sums) const {
     Floats sum[kSide][kChannels] = {};
-    if (more) {
+    if (share.more) {
 #pragma GCC unroll 3
       for (int kw = 0; kw < kSide; ++kw) {
 #pragma GCC unroll 8
         for (int c = 0; c < kChannels; ++c) sum[kw][c] = load(sums + kw * kTapSize + c * kLanes);
       }
-    } else {
-      // Many weights are in no near cache.
+    } else if (!past_caches_) {
       for (int kw = 0; kw < kSide; ++kw) {
         for (int c = 0; c < kChannels; ++c) __builtin_prefetch(sums + kw * kTapSize + c * kLanes, 1);
       }
@@ -177,13 +206,16 @@ class BackwardWeights final : public Kernel {
         if constexpr (Before) sum[2][c] = add_products(sum[2][c], value, before);
       }
     };
-    for (int64_t couple = couples.begin; couple < couples.end; ++couple, x += panels_.x_plane, gy += panels_.y_plane) {
+    const int64_t lines = ahead.lines_of_row;
+    const char* line = ahead.line;
+    for (int64_t couple = share.couples.begin; couple < share.couples.end; ++couple, x += panels_.x_plane, gy += panels_.y_plane) {
       // Row r of gy meets row r + kh - 1 of x, which is one further in the panel.
       const bool alone = is_alone(couple);
-      const int64_t begin = std::max<int64_t>(rows.begin, alone ? 0 : 1 - kh);
-      const int64_t end = std::min(rows.end, alone ? height_of(couple) : std::min(x_.height, x_.height + 1 - kh));
+      const int64_t begin = std::max<int64_t>(share.rows.begin, alone ? 0 : 1 - kh);
+      const int64_t end = std::min(share.rows.end, alone ? height_of(couple) : std::min(x_.height, x_.height + 1 - kh));
       const uint32_t *pixels = x + (begin + kh) * x_.row(), *outputs = gy + begin * y_.row();
       for (int64_t row = begin; row < end; ++row, pixels += x_.row(), outputs += y_.row()) {
+        for (int64_t i = 0; i < lines; ++i, line += kLine) __builtin_prefetch(line, 0, 2);
         Floats before = in_register(pairs(outputs)), here = in_register(pairs(outputs + kLanes));
         add.template operator()<true, false>(pixels, here, before, before);
         for (int64_t column = 1; column + 1 < x_.width; ++column) {
@@ -195,11 +227,18 @@ class BackwardWeights final : public Kernel {
         add.template operator()<false, true>(pixels + (x_.width - 1) * kLanes, here, here, before);
       }
     }
+    ahead.line = line;
+    const auto store_sums = [&](const auto& store_one) {
 #pragma GCC unroll 3
-    for (int kw = 0; kw < kSide; ++kw) {
+      for (int kw = 0; kw < kSide; ++kw) {
 #pragma GCC unroll 8
-      for (int c = 0; c < kChannels; ++c) store(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
-    }
+        for (int c = 0; c < kChannels; ++c) store_one(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
+      }
+    };
+    if (past_caches_)
+      store_sums([](float* to, Floats value) { _mm512_stream_ps(to, reinterpret_cast<__m512>(value)); });
+    else
+      store_sums([](float* to, Floats value) { store(to, value); });
   }
 
   // Registers of pairs are held as if they were floats.
@@ -219,6 +258,8 @@ class BackwardWeights final : public Kernel {
   const bf16 *from_, *gy_;  // (N, I, H, W), (N, O, H, W)
   float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
   const Panels panels_;
+  // Whether weights are stored past the caches: where they are written once, and are too many to stay.
+  const bool past_caches_;
   PlannedItems<uint32_t> scratch_;
 };
 
