@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
 
 namespace arbalest::kernels {
@@ -43,7 +44,7 @@ class BackwardWeights final : public Kernel {
         scratch_(spec, panels_.items()) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
-    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).items() * sizeof(uint32_t);
+    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).items() * sizeof(Pair);
   }
 
   // Rows are independent of each other, and so are blocks of weights: threads share them.
@@ -93,9 +94,9 @@ class BackwardWeights final : public Kernel {
     size_t items() const { return elements + kLanes; }
   };
 
-  uint32_t* panels_begin() const {
+  Pair* panels_begin() const {
     const auto address = reinterpret_cast<intptr_t>(&scratch_[0]);
-    return &scratch_[0] + (kLine - address % kLine) % kLine / static_cast<int64_t>(sizeof(uint32_t));
+    return &scratch_[0] + (kLine - address % kLine) % kLine / static_cast<int64_t>(sizeof(Pair));
   }
 
   int64_t couples() const { return (x_.images + 1) / 2; }
@@ -114,29 +115,22 @@ class BackwardWeights final : public Kernel {
   void pack_row(int64_t first, int64_t place, int64_t row) const {
     const int64_t couple = first + place, height = height_of(couple);
     const bool inside = row >= 0 && row < height;
-    uint32_t *x = panels_begin() + place * panels_.x_plane + (row + 1) * x_.row(),
-             *gy = panels_begin() + panels_.of_gy + place * panels_.y_plane + row * y_.row();
+    Pair *x = panels_begin() + place * panels_.x_plane + (row + 1) * x_.row(),
+         *gy = panels_begin() + panels_.of_gy + place * panels_.y_plane + row * y_.row();
     if (inside || (is_alone(couple) && row <= height)) pack(x_, x_steps_, from_, couple, row, x, panels_.x_block);
     if (inside) pack(y_, y_steps_, gy_, couple, row, gy, panels_.y_block);
   }
 
-  void pack(const Blocked& shape, const Steps& steps, const bf16* from, int64_t couple, int64_t row, uint32_t* to, int64_t to_block) const {
+  void pack(const Blocked& shape, const Steps& steps, const bf16* from, int64_t couple, int64_t row, Pair* to, int64_t to_block) const {
     const bool alone = is_alone(couple);
     const Pixels first = pixels(steps, from, 2 * couple, row);
     const Pixels second = alone ? pixels(steps, from, 2 * couple, row + height_of(couple)) : pixels(steps, from, 2 * couple + 1, row);
     for (int64_t block = 0; block < shape.blocks; ++block, to += to_block) {
       const bf16 *a = first.begin + block * first.block, *b = second.begin + block * second.block;
       for (int64_t column = 0; column < shape.width; ++column, a += first.pixel, b += second.pixel) {
-        const Words pairs = halves(a) | halves(b) << 16;
-        std::memcpy(to + column * kLanes, &pairs, sizeof pairs);
+        store(to + column * kLanes, paired_again(load(a), load(b)));
       }
     }
-  }
-
-  static Words halves(const bf16* from) {
-    Halves halves;
-    std::memcpy(&halves, from, sizeof halves);
-    return lengthened(halves);
   }
 
   // A row of pixels, and how far it is to the next pixel and the next block.
@@ -153,8 +147,8 @@ class BackwardWeights final : public Kernel {
   }
 
   void add_block(int64_t item, Range packed, Range next) const {
-    const uint32_t *x = panels_begin() + item % x_.blocks * panels_.x_block,
-                   *gy = panels_begin() + panels_.of_gy + item / x_.blocks * panels_.y_block;
+    const Pair *x = panels_begin() + item % x_.blocks * panels_.x_block,
+               *gy = panels_begin() + panels_.of_gy + item / x_.blocks * panels_.y_block;
     Ahead ahead_of_x = ahead(x_, from_, next, item), ahead_of_gy = ahead(y_, gy_, next, item);
     float* sums = gw_ + item * kWeightsBlock;
     const int64_t images = std::max<int64_t>(1, kNearPairs / (x_.height * x_.width)), rows = std::max<int64_t>(1, kNearPairs / x_.width);
@@ -183,7 +177,7 @@ class BackwardWeights final : public Kernel {
   }
 
   // Adds what these rows of gy give to a row of taps, or begins with it.
-  [[gnu::noinline]] void add_taps(const uint32_t* x, const uint32_t* gy, const Share& share, int kh, Ahead& ahead, float* sums) const {
+  [[gnu::noinline]] void add_taps(const Pair* x, const Pair* gy, const Share& share, int kh, Ahead& ahead, float* sums) const {
     Floats sum[kSide][kChannels] = {};
     if (share.more) {
 #pragma GCC unroll 3
@@ -197,13 +191,13 @@ class BackwardWeights final : public Kernel {
       }
     }
     // A pixel of x lies under the outputs after, at and before its column, for the taps in their order.
-    const auto add = [&]<bool After, bool Before>(const uint32_t* pixel, Floats after, Floats here, Floats before) [[gnu::always_inline]] {
+    const auto add = [&]<bool After, bool Before>(const Pair* pixel, Words after, Words here, Words before) [[gnu::always_inline]] {
 #pragma GCC unroll 8
       for (int c = 0; c < kChannels; ++c) {
-        const Floats value = in_register(reinterpret_cast<Floats>(all(static_cast<int32_t>(pixel[c]))));
-        if constexpr (After) sum[0][c] = add_products(sum[0][c], value, after);
-        sum[1][c] = add_products(sum[1][c], value, here);
-        if constexpr (Before) sum[2][c] = add_products(sum[2][c], value, before);
+        const Words value = in_register(all(pixel[c]));
+        if constexpr (After) sum[0][c] = multiply_add(sum[0][c], value, after);
+        sum[1][c] = multiply_add(sum[1][c], value, here);
+        if constexpr (Before) sum[2][c] = multiply_add(sum[2][c], value, before);
       }
     };
     const int64_t lines = ahead.lines_of_row;
@@ -213,13 +207,13 @@ class BackwardWeights final : public Kernel {
       const bool alone = is_alone(couple);
       const int64_t begin = std::max<int64_t>(share.rows.begin, alone ? 0 : 1 - kh);
       const int64_t end = std::min(share.rows.end, alone ? height_of(couple) : std::min(x_.height, x_.height + 1 - kh));
-      const uint32_t *pixels = x + (begin + kh) * x_.row(), *outputs = gy + begin * y_.row();
+      const Pair *pixels = x + (begin + kh) * x_.row(), *outputs = gy + begin * y_.row();
       for (int64_t row = begin; row < end; ++row, pixels += x_.row(), outputs += y_.row()) {
         for (int64_t i = 0; i < lines; ++i, line += kLine) __builtin_prefetch(line, 0, 2);
-        Floats before = in_register(pairs(outputs)), here = in_register(pairs(outputs + kLanes));
+        Words before = in_register(load(outputs)), here = in_register(load(outputs + kLanes));
         add.template operator()<true, false>(pixels, here, before, before);
         for (int64_t column = 1; column + 1 < x_.width; ++column) {
-          const Floats after = in_register(pairs(outputs + (column + 1) * kLanes));
+          const Words after = in_register(load(outputs + (column + 1) * kLanes));
           add.template operator()<true, true>(pixels + column * kLanes, after, here, before);
           before = here;
           here = after;
@@ -241,18 +235,6 @@ class BackwardWeights final : public Kernel {
       store_sums([](float* to, Floats value) { store(to, value); });
   }
 
-  // Registers of pairs are held as if they were floats.
-  static Floats pairs(const uint32_t* from) {
-    Floats pairs;
-    std::memcpy(&pairs, from, sizeof pairs);
-    return pairs;
-  }
-
-  static Floats add_products(Floats sum, Floats a, Floats b) {
-    return reinterpret_cast<Floats>(
-        _mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)));
-  }
-
   const Blocked x_, y_;
   const Steps x_steps_, y_steps_;
   const bf16 *from_, *gy_;  // (N, I, H, W), (N, O, H, W)
@@ -260,7 +242,7 @@ class BackwardWeights final : public Kernel {
   const Panels panels_;
   // Whether weights are stored past the caches: where they are written once, and are too many to stay.
   const bool past_caches_;
-  PlannedItems<uint32_t> scratch_;
+  PlannedItems<Pair> scratch_;
 };
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
