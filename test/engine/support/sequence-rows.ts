@@ -146,7 +146,11 @@ const attentionCases: Use[] = [
   [1, 9, 10, 2],
   [2, 25, 24, 3],
   [1, 49, 64, 2],
-  [2, 130, 32, 1]
+  [2, 130, 32, 1],
+  [1, 37, 7, 7],
+  [2, 65, 66, 2],
+  [1, 203, 10, 2],
+  [1, 301, 33, 1]
 ].map(([n, t, f, heads]) => ({
   name: `${named([n!, t!, f!])} with ${heads} heads`,
   attributes: { heads: heads! },

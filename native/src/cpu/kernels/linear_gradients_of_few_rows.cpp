@@ -43,7 +43,7 @@ class BackwardData final : public Kernel {
   // Rows of w that are fetched ahead: what follows in a column lies far apart.
   static constexpr int64_t kAhead = 16;
 
-  static int64_t pairs_of(int64_t out) { return (out + 1) / 2; }
+  static int64_t pairs_of(int64_t out) { return items_for<Pair>(out); }
 
   template <int Rows, bool Partial> [[gnu::noinline]] void multiply(int64_t row, int64_t column, int width) const {
     const Pair* gy = &pairs_[0] + row;
@@ -87,7 +87,7 @@ template <class T> class BackwardWeights final : public Kernel {
     int64_t depth, row;  // items of a column of x or of gy, and from one row of x to the next
 
     Extents(const Shape& x, const Shape& w)
-        : rows(elements_of(x) / w[1]), in(w[1]), out(w[0]), depth((rows + kRowsOfItem - 1) / kRowsOfItem), row(in_registers(in)) {}
+        : rows(elements_of(x) / w[1]), in(w[1]), out(w[0]), depth(items_for<Item>(rows)), row(in_registers(in)) {}
   };
 
   static size_t items(const Extents& e) { return static_cast<size_t>(e.depth * (e.row + (kPairs ? e.out : 0))); }
@@ -108,7 +108,7 @@ template <class T> class BackwardWeights final : public Kernel {
  private:
   using Item = ItemOf<T>;
   static constexpr bool kPairs = std::is_same_v<Item, Pair>;
-  static constexpr int64_t kRowsOfItem = kPairs ? 2 : 1;
+  static constexpr int64_t kRowsOfItem = kValues<Item>;
 
   // Rows of items. A row that has no other one is paired with zeros.
   void copy(const T* from, int64_t width, Item* to, int64_t row) const {

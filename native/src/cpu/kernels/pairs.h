@@ -17,6 +17,10 @@ struct Pair {
 template <class T> using ItemOf = std::conditional_t<std::is_same_v<T, float>, float, Pair>;
 template <class Item> using RegisterOf = std::conditional_t<std::is_same_v<Item, float>, Floats, Words>;
 
+// Values of an item, and the items that hold so many.
+template <class Item> inline constexpr int64_t kValues = std::is_same_v<Item, Pair> ? 2 : 1;
+template <class Item> constexpr int64_t items_for(int64_t values) { return (values + kValues<Item> - 1) / kValues<Item>; }
+
 inline Words all(Pair pair) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Words>(_mm512_set1_epi32(static_cast<int>(pair.bits)));
@@ -50,8 +54,6 @@ inline Words load_neighbours(const bf16* from, int count) {
   return pairs;
 #endif
 }
-
-inline Words in_register(Words pairs) { return reinterpret_cast<Words>(in_register(reinterpret_cast<Floats>(pairs))); }
 
 inline Floats multiply_add(Floats sums, Floats a, Floats b) { return sums + a * b; }
 
@@ -103,5 +105,17 @@ inline Words paired(Floats first, Floats second) {
 inline Words paired_again(Floats first, Floats second) {
   return reinterpret_cast<Words>(first) >> 16 | (reinterpret_cast<Words>(second) & 0xffff0000u);
 }
+
+// A register of items of values that follow each other in memory: the first `count`, which is at least 1, and zeros.
+template <class Item, class T> RegisterOf<Item> load_items(const T* from, int64_t count) {
+  if constexpr (std::is_same_v<Item, Pair>)
+    return count >= 2 * kLanes ? load_neighbours(from) : load_neighbours(from, static_cast<int>(count));
+  else
+    return count >= kLanes ? load(from) : load(from, static_cast<int>(count));
+}
+
+// Rows of values as items, in which the rows' values lie together; rounded.
+inline void store_together(float* to, const Floats (&rows)[1]) { store(to, rows[0]); }
+inline void store_together(Pair* to, const Floats (&rows)[2]) { store(to, paired(rows[0], rows[1])); }
 
 }  // namespace arbalest::kernels

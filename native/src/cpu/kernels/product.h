@@ -4,17 +4,19 @@
 #include <cstdint>
 
 #include "cpu/kernels/pairs.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 
-// A matrix whose element (i, p) is at data[i * row + p * column]: a transpose is the same memory with the strides exchanged.
+// A matrix whose item (i, p) is at data[i * row + p * column]: a transpose is the same memory with the strides exchanged. Items are floats,
+// or pairs of values that follow each other on the inner axis.
 template <class Item> struct StridedOf {
   const Item* data;
   int64_t row, column;
 };
 using Strided = StridedOf<float>;
 
-// The inner axis, in stretches of one length. From each to the next, a moves on by a_step elements and b by b_step.
+// The inner axis in items, in stretches of one length. From each to the next, a moves on by a_step items and b by b_step.
 struct Depth {
   int64_t length;
   int64_t stretches = 1, a_step = 0, b_step = 0;
@@ -32,17 +34,16 @@ inline constexpr int kWideTileVectors = 3;
 // finish(i, v, sums) for each row i and register v of a (M, depth) b (depth, V registers).
 template <int M, int V, class Item, class Finish>
 inline void tile(const StridedOf<Item>& a, const Item* b, int64_t b_row, const Depth& depth, const Finish& finish) {
-  using Register = RegisterOf<Item>;
   Floats sums[M][V] = {};
   for (int64_t stretch = 0; stretch < depth.stretches; ++stretch) {
     const Item *rows = a.data + stretch * depth.a_step, *columns = b + stretch * depth.b_step;
     for (int64_t p = 0; p < depth.length; ++p) {
-      Register right[V];
+      RegisterOf<Item> right[V];
 #pragma GCC unroll 3
       for (int v = 0; v < V; ++v) right[v] = in_register(load(columns + p * b_row + v * kLanes));
 #pragma GCC unroll 12
       for (int i = 0; i < M; ++i) {
-        const Register left = in_register(all(rows[i * a.row + p * a.column]));
+        const auto left = in_register(all(rows[i * a.row + p * a.column]));
 #pragma GCC unroll 3
         for (int v = 0; v < V; ++v) sums[i][v] = multiply_add(sums[i][v], left, right[v]);
       }
@@ -62,24 +63,19 @@ inline void tile_of(int64_t rows, const StridedOf<Item>& a, const Item* b, int64
   if constexpr (M > 1) tile_of<M - 1, V>(rows, a, b, b_row, depth, finish);
 }
 
-// c (rows, columns) = a (rows, depth) b (depth, columns); with Add, c += a b. `columns` fill whole registers.
-template <bool Add>
-inline void product(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row, int64_t rows, int64_t columns,
-                    int64_t depth) {
+// finish(row, column, sums) for each register of a (rows, depth) b (depth, columns). `columns` fill whole registers.
+template <class Item, class Finish>
+[[gnu::always_inline]] inline void product(const StridedOf<Item>& a, const Item* b, int64_t b_row, int64_t rows, int64_t columns,
+                                           int64_t depth, const Finish& finish) {
   for (int64_t j = 0; j < columns; j += kTileVectors * kLanes) {
-    const bool whole = j + kTileVectors * kLanes <= columns;
     for (int64_t i = 0; i < rows; i += kTileRows) {
       const int64_t some = rows - i < kTileRows ? rows - i : kTileRows;
-      const Strided from{a.data + i * a.row, a.row, a.column};
-      float* to = c + i * c_row + j;
-      const auto write = [&](int64_t row, int64_t v, Floats sums) {
-        float* at = to + row * c_row + v * kLanes;
-        store(at, Add ? load(at) + sums : sums);
-      };
-      if (whole)
-        tile_of<kTileRows, kTileVectors>(some, from, b + j, b_row, {depth}, write);
+      const StridedOf<Item> from{a.data + i * a.row, a.row, a.column};
+      const auto done = [&](int64_t row, int64_t v, Floats sums) { finish(i + row, j + v * kLanes, sums); };
+      if (j + kTileVectors * kLanes <= columns)
+        tile_of<kTileRows, kTileVectors>(some, from, b + j, b_row, {depth}, done);
       else
-        tile_of<kTileRows, 1>(some, from, b + j, b_row, {depth}, write);
+        tile_of<kTileRows, 1>(some, from, b + j, b_row, {depth}, done);
     }
   }
 }

@@ -58,7 +58,7 @@ inline Floats load(const float* from) {
 }
 
 // The value, loaded once into a register: GCC 12 loads it again for each multiply-add that it is a factor of, and loads become the limit.
-inline Floats in_register(Floats value) {
+template <class Register> inline Register in_register(Register value) {
 #if defined(__AVX512F__)
   asm("" : "+v"(value));
 #elif defined(__SSE2__)
@@ -344,11 +344,20 @@ inline Floats square_root(Floats value) {
 #endif
 }
 
+// To 14 bits: enough for what is rounded to bfloat16.
+inline Floats rough_reciprocal(Floats value) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(value)));
+#else
+  return 1.0f / value;
+#endif
+}
+
 // 1 / value to about 1 unit in the last place, for finite values that have a normal reciprocal; a NaN stays a NaN.
 inline Floats reciprocal(Floats value) {
 #if defined(__AVX512F__)
   // A step of Newton's method after the first 14 bits: a division takes some ten times as long.
-  const auto first = reinterpret_cast<Floats>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(value)));
+  const Floats first = rough_reciprocal(value);
   return first + first * (1.0f - value * first);
 #else
   return 1.0f / value;
