@@ -39,7 +39,8 @@ const { status, signal } = spawnSync(
       // Preloads both libraries: the sanitizer intercepts exceptions too.
       LD_PRELOAD: libraries.join(':'),
       ASAN_OPTIONS: 'detect_leaks=0',
-      UBSAN_OPTIONS: 'print_stacktrace=1'
+      UBSAN_OPTIONS: 'print_stacktrace=1',
+      ARBALEST_TEST_STAND_IN: '0'
     }
   }
 )

@@ -6,6 +6,7 @@
 
 #include "cpu/kernels/inner_extents.h"
 #include "cpu/kernels/operator.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
 
 #if defined(__AVX512BF16__)
@@ -59,7 +60,7 @@ class PairMatrix final : public Kernel {
         first = left >= kSide ? load(row) : load(row, static_cast<int>(left));
         if (left > kSide) second = left >= kFeatures ? load(row + kSide) : load(row + kSide, static_cast<int>(left - kSide));
       }
-      square[i] = reinterpret_cast<Floats>(_mm512_cvtne2ps_pbh(reinterpret_cast<__m512>(second), reinterpret_cast<__m512>(first)));
+      square[i] = reinterpret_cast<Floats>(as_neighbours(first, second));
     }
     transpose(square);
     const int64_t block_pairs = order_.pairs, feature_blocks = (features_ + 2 * block_pairs - 1) / (2 * block_pairs);

@@ -6,6 +6,7 @@
 
 #include "cpu/kernels/convolution_3x3.h"
 #include "cpu/kernels/inner_extents.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
 
 #if defined(__AVX512F__)
@@ -45,7 +46,7 @@ class PairWeights final : public Kernel {
         channels_(spec.inputs[0].shape()[1] / kSide),
         taps_(spec.inputs[0].shape()[2] * spec.inputs[0].shape()[3]),
         from_(input<float>(spec, 0)),
-        to_(spec.outputs[0].as<uint16_t>()) {}
+        to_(spec.outputs[0].as<Pair>()) {}
 
   void run(const StepContext&) override {
     const int64_t blocks = order_.filters / kSide;
@@ -72,13 +73,13 @@ class PairWeights final : public Kernel {
 
   void pair_channels(int64_t first) const {
     const int64_t blocks = order_.filters / kSide;
-    uint16_t* to = to_ + first * channels_ * taps_ * kTile;
+    Pair* to = to_ + first * channels_ * taps_ * kTile / 2;
     for_tiles([&](int64_t channels, int64_t tap) {
       for (int64_t i = 0; i < blocks; ++i) fetch(tile(first + i, channels, tap));
       for (int64_t pair = 0; pair < kPairs; ++pair) {
-        for (int64_t i = 0; i < blocks; ++i, to += 2 * kSide) {
+        for (int64_t i = 0; i < blocks; ++i, to += kSide) {
           const float* rows = tile(first + i, channels, tap) + 2 * pair * kSide;
-          store_pairs(to, halves(load(rows)), halves(load(rows + kSide)));
+          store(to, paired(load(rows), load(rows + kSide)));
         }
       }
     });
@@ -87,21 +88,20 @@ class PairWeights final : public Kernel {
   // Filters beyond the last one are zeros.
   void pair_filters(int64_t first) const {
     const int64_t blocks = order_.filters / kSide;
-    uint16_t* to = to_ + first * channels_ * taps_ * kTile;
+    Pair* to = to_ + first * channels_ * taps_ * kTile / 2;
     for_tiles([&](int64_t channels, int64_t tap) {
       for (int64_t i = 0; i < blocks && first + i < filters_; ++i) fetch(tile(first + i, channels, tap));
       // A row of filters is eight pairs: those of two rows are exchanged with their channels as if they were floats.
       Floats rows[kSide];
       for (int64_t channel = 0; channel < kSide; ++channel) {
-        const auto pairs = [&](int64_t i) {
+        const auto row = [&](int64_t i) {
           const bool is_there = i < blocks && first + i < filters_;
-          return is_there ? narrow(load(tile(first + i, channels, tap) + channel * kSide)) : Halves{};
+          return is_there ? load(tile(first + i, channels, tap) + channel * kSide) : Floats{};
         };
-        const Halves both[2] = {pairs(0), pairs(1)};
-        std::memcpy(&rows[channel], both, sizeof both);
+        rows[channel] = reinterpret_cast<Floats>(as_neighbours(row(0), row(1)));
       }
       transpose(rows);
-      for (int64_t pair = 0; pair < order_.filters / 2; ++pair, to += 2 * kSide) std::memcpy(to, &rows[pair], sizeof rows[pair]);
+      for (int64_t pair = 0; pair < order_.filters / 2; ++pair, to += kSide) store(to, reinterpret_cast<Words>(rows[pair]));
     });
   }
 
@@ -111,17 +111,11 @@ class PairWeights final : public Kernel {
     for (int64_t row = 0; row < kSide; ++row) __builtin_prefetch(ahead + row * kSide);
   }
 
-  static Words halves(Floats value) { return lengthened(narrow(value)); }
-  static void store_pairs(uint16_t* to, Words first, Words second) {
-    const Words pairs = first | second << 16;
-    std::memcpy(to, &pairs, sizeof pairs);
-  }
-
   const PairOrder order_;
   const int64_t filters_, channels_;  // blocks
   const int64_t taps_;
   const float* from_;  // (O, I, KH, KW) in rows of filters
-  uint16_t* to_;
+  Pair* to_;
 };
 
 void check(const Shapes& shapes) { shapes.output_is(0, shapes.input(0)); }
