@@ -1,8 +1,7 @@
 // node scripts/test-sanitizers.js [mocha's options and files]
 //
 // Runs the tests of the engine, or the named ones (dist/test/...), with the addon under gcc's address and undefined-behaviour sanitizers, in a copy of
-// the compiled package in native/build-sanitizers. Leaks are not checked, because Node.js itself has some. The stand-in of the CUDA backend is not
-// built, and its tests are skipped.
+// the compiled package in native/build-sanitizers. Leaks are not checked, because Node.js itself has some.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -12,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 
 const SANITIZERS = '-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 const TIMEOUT_MS = 600_000
-const WITHOUT_STAND_IN = ['--grep', 'cuda-host', '--invert']
+const NOT_BUILT = 'The native engine was not built under sanitizers; build it without them first: npm run build'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const copy = join(root, 'native', 'build-sanitizers', 'package')
@@ -28,8 +27,7 @@ const { status, signal } = spawnSync(
     join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
     '--timeout',
     String(TIMEOUT_MS),
-    ...(asked.length > 0 ? asked : engineTests()),
-    ...WITHOUT_STAND_IN
+    ...(asked.length > 0 ? asked : engineTests())
   ],
   {
     cwd: copy,
@@ -39,8 +37,7 @@ const { status, signal } = spawnSync(
       // Preloads both libraries: the sanitizer intercepts exceptions too.
       LD_PRELOAD: libraries.join(':'),
       ASAN_OPTIONS: 'detect_leaks=0',
-      UBSAN_OPTIONS: 'print_stacktrace=1',
-      ARBALEST_TEST_STAND_IN: '0'
+      UBSAN_OPTIONS: 'print_stacktrace=1'
     }
   }
 )
@@ -77,7 +74,9 @@ function build() {
     ],
     { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }
   )
-  if (built.status !== 0) end('The native engine was not built under sanitizers; build it without them first: npm run build')
+  if (built.status !== 0) end(NOT_BUILT)
+  const standIn = ['--build', join(copy, 'native', 'build'), '--target', 'arbalest-cuda-host', '--parallel', String(availableParallelism())]
+  if (spawnSync('cmake', standIn, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0) end(NOT_BUILT)
 }
 
 /** Copies and does not link, because modules find the addon relative to their real path. */
@@ -85,7 +84,7 @@ function copyPackage() {
   rmSync(join(copy, 'dist'), { recursive: true, force: true })
   mkdirSync(copy, { recursive: true })
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true })
-  for (const name of ['node_modules', 'test', 'package.json'])
+  for (const name of ['node_modules', 'scripts', 'test', 'package.json'])
     if (!existsSync(join(copy, name))) symlinkSync(join(root, name), join(copy, name))
 }
 
