@@ -23,12 +23,7 @@ copyPackage()
 const asked = process.argv.slice(2)
 const { status, signal } = spawnSync(
   process.execPath,
-  [
-    join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
-    '--timeout',
-    String(TIMEOUT_MS),
-    ...(asked.length > 0 ? asked : engineTests())
-  ],
+  [join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), '--timeout', String(TIMEOUT_MS), ...(asked.length > 0 ? asked : engineTests())],
   {
     cwd: copy,
     stdio: 'inherit',

@@ -65,25 +65,35 @@ struct Gelu {
   static constexpr float kRoot = 0.797884561f, kCubic = 0.044715f;  // sqrt(2 / pi)
 
   template <class T> Floats value(Floats x) const {
-    if (approximate) return x * share<T>(x);
+    if (approximate) return x * shares<T>(x).below;
     return x * standard_normal<T>(x).cumulative;
   }
 
   template <class T> Floats slope(Floats x) const {
     if (approximate) {
-      const Floats s = share<T>(x);
-      return s + x * s * (1.0f - s) * (2.0f * kRoot) * (1.0f + 3.0f * kCubic * x * x);
+      const Shares s = shares<T>(x);
+      return s.below + x * s.below * s.above * (2.0f * kRoot) * (1.0f + 3.0f * kCubic * x * x);
     }
     const Normal normal = standard_normal<T>(x);
     return normal.cumulative + x * normal.density;
   }
 
-  // The sigmoid of 2 kRoot (x + kCubic x^3). In bfloat16 to a relative error of 2e-4, less than an eighth of a unit in the last place.
-  template <class T> static Floats share(Floats x) {
+  struct Shares {
+    Floats below, above;
+  };
+
+  // The sigmoid of 2 kRoot (x + kCubic x^3), and 1 less that. In bfloat16 to a relative error of 2e-4, less than an eighth of a unit in the
+  // last place: also of the smaller one, which no subtraction gives.
+  template <class T> static Shares shares(Floats x) {
     const Floats argument = 2.0f * kRoot * x * (1.0f + kCubic * x * x);
-    if constexpr (!std::is_same_v<T, bf16>) return sigmoid(argument);
-    const Floats power = power_of_two_for_bf16(magnitude_of(argument) * -1.44269504f), most = rough_reciprocal(1.0f + power);
-    return x < 0.0f ? power * most : most;
+    if constexpr (std::is_same_v<T, bf16>) {
+      const Floats power = power_of_two_for_bf16(magnitude_of(argument) * -kLog2OfE), most = rough_reciprocal(1.0f + power);
+      const Floats least = power * most;
+      return {x < 0.0f ? least : most, x < 0.0f ? most : least};
+    } else {
+      const Floats below = sigmoid(argument);
+      return {below, 1.0f - below};
+    }
   }
 
   bool approximate;

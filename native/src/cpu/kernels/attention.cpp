@@ -48,7 +48,7 @@ template <class T, bool Causal> class Attention final : public Kernel {
     const int64_t stride = 3 * e.features;
     const T *qkv = qkv_ + e_.qkv_of(item), *next_qkv = qkv_ + e_.qkv_of(e_.after(item));
     T *const y = y_ + e_.result_of(item), *const next_y = y_ + e_.result_of(e_.after(item));
-    float* const log_sums = log_sums_ ? log_sums_ + e_.values_of(item) : nullptr;
+    float* const log_sums = log_sums_ ? log_sums_ + e_.positions_of(item) : nullptr;
     copy_across(qkv + e.features, stride, keys, e);
     copy_together(qkv + 2 * e.features, stride, values, e, e.length);
     for (int64_t first = 0; first < e.length; first += kTileRows) {
@@ -72,7 +72,7 @@ template <class T, bool Causal> class Attention final : public Kernel {
   // Replaces the scores that a row sees, times their scale, by e to the power of each minus the highest, and the others by zeros. The
   // powers are numbers of the type that products have, at the beginning of each row's memory. Returns the sum of each row.
   static Floats exponentiate(float* scores, const Extents& e, const Tile& tile, float* log_sums) {
-    using Number = std::conditional_t<std::is_same_v<Item, Pair>, bf16, float>;
+    using Number = std::conditional_t<kPaired<Item>, bf16, float>;
     const int64_t whole = tile.seen_by_all(), columns = tile.columns();
     const float scale = e.scale * kLog2OfE;
     Floats highest[kLanes] = {}, sums[kLanes] = {};

@@ -1,7 +1,7 @@
 // What self-attention and its gradient share: the extents of heads, tiles of queries, and the panels that products read.
 //
-// In bfloat16 products multiply pairs: of features in scores, and of positions in sums over positions. Probabilities and the gradients of
-// scores are rounded to bfloat16 for that; sums, exponentials and their logarithms are floats.
+// In bfloat16 products multiply pairs: of features in scores, and of positions in sums over positions. Powers, probabilities and the
+// gradients of scores are rounded to bfloat16 for that; sums and logarithms are floats.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,6 @@ namespace arbalest::kernels::attention {
 
 // What belongs to the rows of a tile fits into the lanes of a register, and pairs of rows do not lie in two tiles.
 static_assert(kTileRows <= kLanes && kTileRows % 2 == 0);
-inline constexpr float kLog2OfE = 1.44269504f;
 
 // Elements from one row of scores to the next: an odd number of registers, since rows a power of two apart share few sets of the nearest
 // cache.
@@ -43,9 +42,9 @@ struct Extents {
 
   // Heads of samples. Where the first row of one begins in qkv, in y, and in what has one number for each position.
   int64_t items() const { return samples * heads; }
-  int64_t qkv_of(int64_t item) const { return 3 * result_of(item) - 2 * (item % heads) * width; }
+  int64_t qkv_of(int64_t item) const { return item / heads * length * 3 * features + item % heads * width; }
   int64_t result_of(int64_t item) const { return item / heads * length * features + item % heads * width; }
-  int64_t values_of(int64_t item) const { return item * length; }
+  int64_t positions_of(int64_t item) const { return item * length; }
   // The one that comes after, or the last again.
   int64_t after(int64_t item) const { return std::min(item + 1, items() - 1); }
   // The work of a head in elements, the unit of the parallel loops.
@@ -60,8 +59,8 @@ struct Extents {
   }
 };
 
-// Queries [first, first + rows), which together see the first `seen` positions. A product with what a tile sees gives zeros to what one of
-// its rows does not see: only what is no number is not hidden from the other rows of its tile.
+// Queries [first, first + rows), which together see the first `seen` positions. The weights of what a row of them does not see are zeros;
+// since zero times a NaN is a NaN, only a NaN or an infinity passes from such a position to the row.
 struct Tile {
   Tile(const Extents& e, bool causal_, int64_t first_, int64_t end)
       : causal(causal_), first(first_), rows(std::min<int64_t>(kTileRows, end - first)), seen(causal ? first + rows : e.length) {}
@@ -192,9 +191,9 @@ inline int64_t heads_of(const Shapes& shapes, int64_t features) {
 }
 
 // Of a kernel class whose function `floats` answers what a head needs.
-template <template <class> class Typed> size_t scratch_of(const Shapes& shapes, const LoweringAnswer&) {
+template <template <class> class Typed> static size_t scratch_of(const Shapes& shapes, const LoweringAnswer& answer) {
   const Extents extents(shapes.input(0), shapes.whole("heads", 1, shapes.input(0)[2] / 3));
-  const int64_t floats = std::max(Typed<float>::floats(extents), Typed<bf16>::floats(extents));
+  const int64_t floats = for_type(answer.inputs[0].type, [&]<class T>() { return Typed<T>::floats(extents); });
   return static_cast<size_t>(in_registers(floats)) * sizeof(float);
 }
 

@@ -64,7 +64,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
     const int64_t stride = 3 * e.features, next = e_.after(item), result = e_.result_of(item), next_result = e_.result_of(next);
     const T *const qkv = qkv_ + e_.qkv_of(item), *const next_qkv = qkv_ + e_.qkv_of(next);
     T *const gqkv = gqkv_ + e_.qkv_of(item), *const next_gqkv = gqkv_ + e_.qkv_of(next);
-    const float* const log_sums = log_sums_ + e_.values_of(item);
+    const float* const log_sums = log_sums_ + e_.positions_of(item);
     copy_across(qkv + e.features, stride, keys_across, e);
     copy_across(qkv + 2 * e.features, stride, values_across, e);
     copy_together(qkv + e.features, stride, keys, e, e.length);
@@ -88,7 +88,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
         Item* const block_gscores = gscores + i / kTogether * e.column;
         differentiate(scores, products, shares + i / kTogether * e.column, block_gscores, e, tile,
                       load(log_sums + tile.first, static_cast<int>(tile.rows)), dots(gy, y, tile.rows));
-        const Item* const rows = kTogether == 2 ? reinterpret_cast<const Item*>(products) : block_gscores;
+        const Item* const rows = kPaired<Item> ? reinterpret_cast<const Item*>(products) : block_gscores;
         for (int64_t part = 0; part < 3; ++part) prefetch_rows(next_gqkv + 3 * row + part * e.features, stride, e, tile.rows);
         product({rows, e.column, 1}, keys, e.row, tile.rows, e.row, items_for<Item>(tile.seen),
                 [&](int64_t row, int64_t column, Floats sums) {
@@ -112,12 +112,12 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
       const int64_t start = Causal && begins ? s - first : 0, rows = std::min<int64_t>(kTileRows, (Causal ? end : e.length) - s);
       product({scores + start / kTogether * e.column + s, 1, e.column}, queries + start / kTogether * e.row, e.row, rows, e.row,
               items_for<Item>(count - start), [&](int64_t row, int64_t column, Floats sum) {
-                float* const at = sums + (s + row) * e.row + column;
-                if (!begins) sum += load(at);
+                const int64_t at = (s + row) * e.row + column;
+                if (!begins) sum += load(sums + at);
                 if (last)
                   store_features(to + (s + row) * stride, sum * scale, column, e);
                 else
-                  store(at, sum);
+                  store(sums + at, sum);
               });
     }
   }
@@ -156,7 +156,7 @@ template <class T, bool Causal> class AttentionBackward final : public Kernel {
         }
         store_together(shares + at, share);
         store_together(gscores + at, gscore);
-        if constexpr (kTogether == 2) {
+        if constexpr (kPaired<Item>) {
           for (int j = 0; j < kTogether; ++j) store(reinterpret_cast<bf16*>(products + (i + j) * e.column) + at, gscore[j]);
         }
       });

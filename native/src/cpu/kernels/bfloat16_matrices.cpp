@@ -89,7 +89,7 @@ std::vector<Operator> operators() {
            .inputs = {{"weights", Role::offered}},
            .outputs = {{"blocks", Role::offered}},
            .check = check,
-           .make = [](const OperatorSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<PairMatrix>(spec); },
+           .make = make_only<PairMatrix>,
            .takes = takes_reorder}};
 }
 

@@ -141,7 +141,7 @@ std::vector<Operator> operators() {
            .inputs = {{"weights", Role::offered}},
            .outputs = {{"pairs", Role::offered}},
            .check = check,
-           .make = [](const OperatorSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<PairWeights>(spec); },
+           .make = make_only<PairWeights>,
            .takes = takes_reorder}};
 }
 

@@ -28,7 +28,7 @@ Operator bfloat16_weights(bool (*takes)(const LoweringRequest& request, const st
           .inputs = {{"x", activation}, {"gy", activation}},
           .outputs = {{"gw", filters}, {"gb", parameter, true}},
           .check = check_weights,
-          .make = [](const OperatorSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<Weights>(spec); },
+          .make = make_only<Weights>,
           .scratch = Weights::scratch,
           .takes = takes,
           .layout = layout,

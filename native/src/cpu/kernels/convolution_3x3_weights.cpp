@@ -126,7 +126,7 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", filters}, {"gb", parameter, true}},
        .check = check_weights,
-       .make = make_f32<BackwardWeights>,
+       .make = make_only<BackwardWeights>,
        .takes = takes_weights,
        .layout = kActivations,
        .filters = kRowsOfFilters},

@@ -1,7 +1,7 @@
 // The gradient of the weights of a convolution of 3x3 in bfloat16, by multiply-adds of pairs: AVX512_BF16 adds the products of two pairs of
 // values to a sum. Here a pair is the same pixel of two images. All taps find their pairs whole then, at the edges too, so that each kind
-// of activation needs but one panel, and nothing outside of an image is multiplied. An image without a partner pairs its upper rows with
-// its lower ones: there zeros stand for rows outside of the image, which count for nothing while all values are finite.
+// of activation needs but one panel, and nothing outside of an image is multiplied. An image without a partner is paired with itself:
+// its upper rows with its lower ones. There zeros stand for rows outside of the image, which add nothing while all values are finite.
 #include "cpu/kernels/convolution_3x3_bfloat16.h"
 
 #if defined(__AVX512BF16__)
@@ -128,7 +128,7 @@ class BackwardWeights final : public Kernel {
     for (int64_t block = 0; block < shape.blocks; ++block, to += to_block) {
       const bf16 *a = first.begin + block * first.block, *b = second.begin + block * second.block;
       for (int64_t column = 0; column < shape.width; ++column, a += first.pixel, b += second.pixel) {
-        store(to + column * kLanes, paired_again(load(a), load(b)));
+        store(to + column * kLanes, paired_exactly(load(a), load(b)));
       }
     }
   }

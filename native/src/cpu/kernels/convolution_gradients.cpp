@@ -212,7 +212,7 @@ bool in_blocks(const TensorSpec& activation) { return activation.layout == "nChw
 template <RolesOf roles_of> bool takes(const LoweringRequest& request, const std::string&) {
   const auto [x, w, y] = roles_of(request.inputs, request.outputs);
   return x && w && y && takes_shapes(request, x->shape, w->shape, y->shape) && !in_blocks(*x) && !in_blocks(*y) &&
-         !runs_in_planes(request, *x, w->shape, *y);
+         !runs_in_planes(request, {x, w, y});
 }
 
 // With AVX-512 oneDNN is as fast for this gradient.
@@ -236,7 +236,7 @@ std::vector<Operator> operators() {
        .inputs = {{"gy", activation}, {"w", parameter}},
        .outputs = {{"gx", activation}},
        .check = check_nothing,
-       .make = make_f32<ConvolutionData>,
+       .make = make_only<ConvolutionData>,
        .scratch = scratch<roles_backward_data, ConvolutionData>,
        .takes = takes<roles_backward_data>,
        .layout = "nhwc"},
@@ -244,7 +244,7 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_bias_gradient,
-       .make = make_f32<ConvolutionWeights>,
+       .make = make_only<ConvolutionWeights>,
        .scratch = scratch<roles_backward_weights, ConvolutionWeights>,
        .takes = takes_weights,
        .layout = "nhwc"},

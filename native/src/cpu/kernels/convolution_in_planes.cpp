@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "cpu/kernels/convolution_roles.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/planes_in_items.h"
@@ -113,7 +112,7 @@ template <class T> class PlanesData final : public Kernel {
     for_each(sizes_.images, sizes_.work(), [&](int64_t image) {
       const T* gy = gy_ + image * sizes_.filters * sizes_.out_plane();
       T* gx = gx_ + image * values(sizes_);
-      if constexpr (kWide) {
+      if constexpr (!kPaired<Item>) {
         spread(gy, gx);
       } else {
         Item* const pairs = &scratch_[0] + of_weights(sizes_) + static_cast<size_t>(omp_get_thread_num()) * of_image(sizes_);
@@ -128,22 +127,21 @@ template <class T> class PlanesData final : public Kernel {
 
  private:
   using Item = ItemOf<T>;
-  static constexpr bool kWide = std::is_same_v<T, float>;
 
   // The items of all filters, at a tap and at a pixel.
-  static int64_t depth(const Sizes& s) { return kWide ? s.filters : (s.filters + 1) / 2; }
+  static int64_t depth(const Sizes& s) { return items_for<Item>(s.filters); }
   // Of an image of gx.
   static int64_t values(const Sizes& s) { return s.channels * s.plane(); }
   static size_t of_weights(const Sizes& s) { return static_cast<size_t>(s.taps() * depth(s) * s.channels); }
   // An image of gy in pairs, and one of gx in f32.
-  static size_t of_image(const Sizes& s) { return kWide ? 0 : static_cast<size_t>(depth(s) * s.out_plane() + values(s)); }
+  static size_t of_image(const Sizes& s) { return kPaired<Item> ? static_cast<size_t>(depth(s) * s.out_plane() + values(s)) : 0; }
 
   void pair_filters(const T* gy, Item* pairs) const {
     const int64_t plane = sizes_.out_plane();
     for (int64_t o = 0; o < sizes_.filters; o += 2, gy += 2 * plane, pairs += plane) {
       const bool both = o + 1 < sizes_.filters;
       for (int64_t at = 0; at < plane; at += kLanes)
-        store(pairs + at, paired_again(load(gy + at), both ? load(gy + plane + at) : Floats{}));
+        store(pairs + at, paired_exactly(load(gy + at), both ? load(gy + plane + at) : Floats{}));
     }
   }
 
@@ -184,7 +182,7 @@ template <class T> class PlanesData final : public Kernel {
           };
           Item* const to = &scratch_[0] + (tap * depth(s) + item) * s.channels + c;
           Floats first[kLanes], second[kLanes];
-          if constexpr (kWide) {
+          if constexpr (!kPaired<Item>) {
             square_of(item, first);
             for (int i = 0; i < taps; ++i) store(to + i * depth(s) * s.channels, first[i], channels);
           } else {
@@ -205,15 +203,10 @@ template <class T> class PlanesData final : public Kernel {
   const PlannedItems<Item> scratch_;  // the weights by tap, and an image of gy and of gx for each thread
 };
 
-template <RolesOf roles_of> bool takes(const LoweringRequest& request, const std::string&) {
-  const auto [x, w, y] = roles_of(request.inputs, request.outputs);
-  return x && w && y && runs_in_planes(request, *x, w->shape, *y);
-}
-
 template <RolesOf roles_of, template <class> class Made> size_t scratch(const Shapes&, const LoweringAnswer& answer) {
   const auto [x, w, y] = roles_of(answer.inputs, answer.outputs);
   const Sizes sizes(x->shape, w->shape, y->shape);
-  return (x->type == Type::bf16 ? Made<bf16>::items(sizes) : Made<float>::items(sizes)) * sizeof(float);
+  return for_type(x->type, [&]<class T>() { return Made<T>::items(sizes); }) * sizeof(float);
 }
 
 // The other shapes are compared when the operator is taken.
@@ -229,14 +222,14 @@ std::vector<Operator> operators() {
        .check = check_bias,
        .make = make_typed<PlanesForward>,
        .scratch = scratch<roles_forward, PlanesForward>,
-       .takes = takes<roles_forward>},
+       .takes = takes_planes<roles_forward>},
       {.kind = "conv2dBackwardData",
        .inputs = {{"gy", canonical}, {"w", parameter}},
        .outputs = {{"gx", canonical}},
        .check = check_nothing,
        .make = make_typed<PlanesData>,
        .scratch = scratch<roles_backward_data, PlanesData>,
-       .takes = takes<roles_backward_data>},
+       .takes = takes_planes<roles_backward_data>},
   };
 }
 
@@ -246,10 +239,10 @@ bool may_be_planes(const TensorSpec& activation) { return activation.layout.empt
 
 }  // namespace
 
-bool runs_in_planes(const LoweringRequest& request, const TensorSpec& x_spec, const Shape& w, const TensorSpec& y_spec) {
-  const Shape &x = x_spec.shape, &y = y_spec.shape;
+bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& roles) {
+  if (kLanes < 8 || !roles.x || !roles.w || !roles.y || !may_be_planes(*roles.x) || !may_be_planes(*roles.y)) return false;
+  const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
   const Attributes& attributes = request.attributes;
-  if (kLanes < 8 || !may_be_planes(x_spec) || !may_be_planes(y_spec)) return false;
   if (x.size() != 4 || w.size() != 4 || y.size() != 4 || w[1] != x[1] || attributes.number("groups", 1) != 1) return false;
   if (attributes.list("padding") != std::vector<double>{0, 0} || attributes.list("stride") != std::vector<double>{1, 1}) return false;
   if (x[2] < w[2] || x[3] < w[3] || y != Shape{x[0], w[0], x[2] - w[2] + 1, x[3] - w[3] + 1}) return false;

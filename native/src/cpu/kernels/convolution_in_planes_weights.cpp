@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cpu/kernels/convolution_in_planes.h"
-#include "cpu/kernels/convolution_roles.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/planes.h"
@@ -25,7 +24,7 @@ template <class T> class PlanesWeights final : public Kernel {
  public:
   explicit PlanesWeights(const OperatorSpec& spec)
       : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape(), spec.inputs[1].shape()),
-        places_(places_of<kPieces>(sizes_)),
+        places_(places_of<kPiecesOf<T>>(sizes_)),
         x_(input<T>(spec, 0)),
         gy_(input<T>(spec, 1)),
         gw_(output<float>(spec, 0)),
@@ -47,14 +46,13 @@ template <class T> class PlanesWeights final : public Kernel {
   }
 
  private:
-  // Of a register of outputs, which in bf16 are pairs of neighbours.
-  static constexpr int kPieces = kPiecesOf<T>;
-  static constexpr int64_t kOutputs = kPieces * kPiece;
+  // Of a register; in bf16 pairs of neighbours.
+  static constexpr int64_t kOutputs = kPiecesOf<T> * kPiece;
 
   template <int Filters, int Taps> [[gnu::noinline]] void multiply(int64_t filter, int64_t channel, int64_t kh, int64_t kw) const {
     const Sizes& s = sizes_;
     Floats sums[Filters][Taps] = {};
-    const auto add = [&]<bool Whole>(const T* x, const T* gy, const Places<kPieces>& places) [[gnu::always_inline]] {
+    const auto add = [&]<bool Whole>(const T* x, const T* gy, const Places<kPiecesOf<T>>& places) [[gnu::always_inline]] {
       RegisterOf<ItemOf<T>> values[Taps];
 #pragma GCC unroll 5
       for (int t = 0; t < Taps; ++t) values[t] = in_register(load_pieces(x + t, places));
@@ -105,15 +103,10 @@ template <class T> class PlanesWeights final : public Kernel {
   }
 
   const Sizes sizes_;
-  const std::vector<Places<kPieces>> places_;
+  const std::vector<Places<kPiecesOf<T>>> places_;
   const T *x_, *gy_;  // (N, C, H, W), (N, O, OH, OW)
   float *gw_, *gb_;   // (O, C, KH, KW), (O) or null
 };
-
-bool takes(const LoweringRequest& request, const std::string&) {
-  const auto [x, w, y] = roles_backward_weights(request.inputs, request.outputs);
-  return x && w && y && runs_in_planes(request, *x, w->shape, *y);
-}
 
 // The other shapes are compared when the operator is taken.
 void check_bias_gradient(const Shapes& shapes) { shapes.output_is(1, {shapes.output(0)[0]}); }
@@ -126,7 +119,7 @@ std::vector<Operator> operators() {
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_bias_gradient,
        .make = make_typed<PlanesWeights>,
-       .takes = takes},
+       .takes = takes_planes<roles_backward_weights>},
   };
 }
 

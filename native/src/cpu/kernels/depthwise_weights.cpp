@@ -145,7 +145,7 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_weights,
-       .make = make_f32<DepthwiseWeights>,
+       .make = make_only<DepthwiseWeights>,
        .scratch = scratch_weights,
        .takes = takes_weights},
   };

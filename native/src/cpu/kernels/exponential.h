@@ -5,10 +5,12 @@
 
 namespace arbalest::kernels {
 
+inline constexpr float kLog2OfE = 1.44269504088896341f;
+
 // e to the power of each lane, to about 2 units in the last place, for values of at most 88; 0 for values below -87.
 // Range reduction by ln 2 in two parts and a polynomial of degree 6: S. Moshier's Cephes library, expf.
 inline Floats exponential(Floats x) {
-  const Floats scaled = x * 1.44269504088896341f;
+  const Floats scaled = x * kLog2OfE;
   // Rounds to the nearest whole number: a float of this size has no digits after the point.
   const Floats shifted = scaled + 12582912.0f;
   const Floats whole = shifted - 12582912.0f;
@@ -31,8 +33,8 @@ inline Floats exponential(Floats x) {
 #endif
 }
 
-// 2 to the power of each lane, for values of at most 127; 0 for values below -126. `fraction` gives it for what is left of the nearest
-// whole number, in [-1/2, 1/2]. Less work than the power of e, since what is taken off is exact.
+// 2 to the power of each lane, for values of at most 127; 0 for values below -126. `fraction(r)` gives 2^r for r in
+// [-1/2, 1/2]. Less work than the power of e, since what is taken off is exact.
 template <class Fraction> inline Floats power_of_two(Floats x, const Fraction& fraction) {
   const Floats shifted = x + 12582912.0f;
   const Floats whole = shifted - 12582912.0f;

@@ -9,8 +9,7 @@
 namespace arbalest::kernels {
 namespace {
 
-// In bf16: the product of gy and of pairs of rows of w, which are made as they are multiplied: all rows of gy have their sums of a column
-// in registers then.
+// In bf16: the product of gy and of pairs of rows of w, which are made as they are multiplied, for up to 16 rows of gy at once.
 class BackwardData final : public Kernel {
  public:
   explicit BackwardData(const OperatorSpec& spec)
@@ -90,13 +89,13 @@ template <class T> class BackwardWeights final : public Kernel {
         : rows(elements_of(x) / w[1]), in(w[1]), out(w[0]), depth(items_for<Item>(rows)), row(in_registers(in)) {}
   };
 
-  static size_t items(const Extents& e) { return static_cast<size_t>(e.depth * (e.row + (kPairs ? e.out : 0))); }
+  static size_t items(const Extents& e) { return static_cast<size_t>(e.depth * (e.row + (kPaired<Item> ? e.out : 0))); }
 
   void run(const StepContext&) override {
     Item* const x = &scratch_[0];
     copy(x_, e_.in, x, e_.row);
     if (gb_) add_biases();
-    if constexpr (kPairs) {
+    if constexpr (kPaired<Item>) {
       Item* const gy = x + e_.depth * e_.row;
       copy(gy_, e_.out, gy, e_.out);
       multiply(gy, x);
@@ -107,16 +106,14 @@ template <class T> class BackwardWeights final : public Kernel {
 
  private:
   using Item = ItemOf<T>;
-  static constexpr bool kPairs = std::is_same_v<Item, Pair>;
-  static constexpr int64_t kRowsOfItem = kValues<Item>;
 
   // Rows of items. A row that has no other one is paired with zeros.
   void copy(const T* from, int64_t width, Item* to, int64_t row) const {
-    for (int64_t n = 0; n < e_.rows; n += kRowsOfItem, from += kRowsOfItem * width, to += row) {
+    for (int64_t n = 0; n < e_.rows; n += kValues<Item>, from += kValues<Item> * width, to += row) {
       for_each_register(0, width, [&]<bool Partial>(int64_t at, int lanes) {
         const Floats first = load<Partial>(from + at, lanes);
-        if constexpr (kPairs)
-          store<Partial>(to + at, paired_again(first, n + 1 < e_.rows ? load<Partial>(from + width + at, lanes) : Floats{}), lanes);
+        if constexpr (kPaired<Item>)
+          store<Partial>(to + at, paired_exactly(first, n + 1 < e_.rows ? load<Partial>(from + width + at, lanes) : Floats{}), lanes);
         else
           store<Partial>(to + at, first, lanes);
       });
@@ -127,17 +124,10 @@ template <class T> class BackwardWeights final : public Kernel {
     for_each((e_.out + kTileRows - 1) / kTileRows, e_.out * e_.in * e_.rows / kLanes, [&](int64_t block) {
       const int64_t first = block * kTileRows, rows = std::min<int64_t>(kTileRows, e_.out - first);
       const StridedOf<Item> from{gy + first, 1, e_.out};
-      for (int64_t column = 0; column < e_.row; column += kTileVectors * kLanes) {
-        const auto write = [&](int64_t i, int64_t v, Floats sums) {
-          const int64_t at = column + v * kLanes;
-          float* const to = gw_ + (first + i) * e_.in + at;
-          at + kLanes <= e_.in ? store(to, sums) : store(to, sums, static_cast<int>(e_.in - at));
-        };
-        if (column + kTileVectors * kLanes <= e_.row)
-          tile_of<kTileRows, kTileVectors>(rows, from, x + column, e_.row, {e_.depth}, write);
-        else
-          tile_of<kTileRows, 1>(rows, from, x + column, e_.row, {e_.depth}, write);
-      }
+      product(from, x, e_.row, rows, e_.row, e_.depth, [&](int64_t i, int64_t at, Floats sums) {
+        float* const to = gw_ + (first + i) * e_.in + at;
+        at + kLanes <= e_.in ? store(to, sums) : store(to, sums, static_cast<int>(e_.in - at));
+      });
     });
   }
 
@@ -187,11 +177,8 @@ size_t scratch_of_data(const Shapes& shapes, const LoweringAnswer&) {
 }
 
 size_t scratch_of_weights(const Shapes& shapes, const LoweringAnswer& answer) {
-  const auto items = [&]<class T>() {
-    using Made = BackwardWeights<T>;
-    return Made::items({shapes.input(0), shapes.output(0)});
-  };
-  return (answer.inputs[0].type == Type::bf16 ? items.template operator()<bf16>() : items.template operator()<float>()) * sizeof(float);
+  const auto items = [&]<class T>() { return BackwardWeights<T>::items({shapes.input(0), shapes.output(0)}); };
+  return for_type(answer.inputs[0].type, items) * sizeof(float);
 }
 
 std::vector<Operator> operators() {
@@ -201,7 +188,7 @@ std::vector<Operator> operators() {
        .inputs = {{"gy", canonical}, {"w", parameter}},
        .outputs = {{"gx", canonical}},
        .check = check_data,
-       .make = make_f32<BackwardData>,
+       .make = make_only<BackwardData>,
        .scratch = scratch_of_data,
        .takes = takes_data},
       {.kind = "linearBackwardWeights",

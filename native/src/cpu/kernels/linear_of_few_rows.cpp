@@ -1,11 +1,10 @@
-// Linear layers of few rows. Most of what such a layer reads are weights, and most of what it writes are their gradients. In f32 the
-// forward pass is dot products with rows of x, which read each row of weights as it lies: for few rows packing costs more than it saves.
+// The forward pass of linear layers of few rows, as dot products of rows of x and of w. Each row of weights is read as it lies: for few
+// rows packing costs more than it saves.
 #include "cpu/kernels/linear_of_few_rows.h"
 
 #include <algorithm>
 
 #include "cpu/kernels/elementwise.h"
-#include "cpu/kernels/operator.h"
 #include "cpu/kernels/pairs.h"
 #include "cpu/kernels/pieces.h"
 

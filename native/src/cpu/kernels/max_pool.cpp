@@ -184,28 +184,6 @@ template <class T> class MaxPoolBackward final : public Kernel {
   T* gx_;
 };
 
-bool takes(const LoweringRequest& request, const std::string& layout) { return !pools_planes(request, layout); }
-
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "maxPool2d",
-       .inputs = {{"x", activation}},
-       .outputs = {{"y", activation}, {"position", position, true}},
-       .check = check_max_pool,
-       .make = make_typed<MaxPool>,
-       .takes = takes},
-      {.kind = "maxPool2dBackward",
-       .inputs = {{"position", position}, {"gy", activation}},
-       .outputs = {{"gx", activation}},
-       .check = check_max_pool_backward,
-       .make = make_typed<MaxPoolBackward>,
-       .takes = takes},
-  };
-}
-
-const Registered kRegistered{operators()};
-
 // A position must fit into a byte.
 void check_area(const Shapes& shapes) {
   const auto kernel = shapes.whole_pair("kernel", 1);
@@ -214,20 +192,39 @@ void check_area(const Shapes& shapes) {
   }
 }
 
-}  // namespace
-
-void check_max_pool(const Shapes& shapes) {
+void check_forward(const Shapes& shapes) {
   check_area(shapes);
   shapes.input_rank(0, 4);
   const Shape y = pooled(shapes, shapes.input(0));
   for (size_t i : {0, 1}) shapes.output_is(i, y);
 }
 
-void check_max_pool_backward(const Shapes& shapes) {
+void check_backward(const Shapes& shapes) {
   check_area(shapes);
   shapes.output_rank(0, 4);
   const Shape y = pooled(shapes, shapes.output(0));
   for (size_t i : {0, 1}) shapes.input_is(i, y);
 }
 
+std::unique_ptr<Kernel> make_forward(const OperatorSpec& spec) {
+  auto planes = max_pool_of_planes(spec);
+  return planes ? std::move(planes) : make_typed<MaxPool>(spec);
+}
+
+std::unique_ptr<Kernel> make_backward(const OperatorSpec& spec) {
+  auto planes = max_pool_of_planes_backward(spec);
+  return planes ? std::move(planes) : make_typed<MaxPoolBackward>(spec);
+}
+
+std::vector<Operator> operators() {
+  using enum Role;
+  return {
+      {"maxPool2d", {{"x", activation}}, {{"y", activation}, {"position", position, true}}, check_forward, make_forward},
+      {"maxPool2dBackward", {{"position", position}, {"gy", activation}}, {{"gx", activation}}, check_backward, make_backward},
+  };
+}
+
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

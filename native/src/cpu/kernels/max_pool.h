@@ -1,15 +1,12 @@
-// The two kernels of maximum pooling: over strips of channels, and over planes.
+// The kernels of maximum pooling over planes; max_pool.cpp has the operators and the kernels over strips of channels.
 #pragma once
 
 #include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 
-// Whether windows of 2x2 lie side by side in planes: their lanes are columns then.
-bool pools_planes(const LoweringRequest& request, const std::string& layout);
-
-// Of x -> y, position; and of position, gy -> gx.
-void check_max_pool(const Shapes& shapes);
-void check_max_pool_backward(const Shapes& shapes);
+// Null where windows are not of 2x2, side by side in planes.
+std::unique_ptr<Kernel> max_pool_of_planes(const OperatorSpec& spec);
+std::unique_ptr<Kernel> max_pool_of_planes_backward(const OperatorSpec& spec);
 
 }  // namespace arbalest::kernels

@@ -13,13 +13,14 @@ namespace {
 using planes::kPiece;
 using planes::kPieces;
 
-// The even or the odd lanes of two registers; and either half of what two such registers have been taken from.
+// The even or the odd lanes of two registers.
 template <int Odd> Floats every_second(Floats first, Floats second) {
   Ints lanes;
   for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = 2 * lane + Odd;
   return __builtin_shuffle(first, second, lanes);
 }
 
+// The inverse: the first or the second of the registers whose even and odd lanes these are.
 template <int Half> Floats interleaved(Floats even, Floats odd) {
   Ints lanes;
   for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = (Half * kLanes + lane) / 2 + (lane % 2 == 1 ? kLanes : 0);
@@ -34,10 +35,10 @@ struct Under {
 class Planes {
  public:
   Planes(const Shape& x, const Shape& y) : count(x[0] * x[1]), height(x[2]), width(x[3]), out_height(y[2]), out_width(y[3]) {
-    if (kLanes < kPiece || out_width % kHalf != 0 || outputs() % kLanes != 0) return;
+    if (kLanes < kPiece || out_width % kOutputsOfPiece != 0 || outputs() % kLanes != 0) return;
     places_.resize(static_cast<size_t>(outputs() / kLanes));
-    for (int64_t piece = 0; piece < outputs() / kHalf; ++piece) {
-      const int64_t output = piece * kHalf, at = 2 * (output / out_width * width + output % out_width);
+    for (int64_t piece = 0; piece < outputs() / kOutputsOfPiece; ++piece) {
+      const int64_t output = piece * kOutputsOfPiece, at = 2 * (output / out_width * width + output % out_width);
       places_[static_cast<size_t>(output / kLanes)].half[piece / kPieces % 2].at[piece % kPieces] = at;
     }
   }
@@ -53,18 +54,16 @@ class Planes {
   // body.operator()<Partial>(at, count, under) for each register of outputs of a plane of x.
   template <class T, class Body> void read(const T* x, const Body& body) const {
     if (places_.empty()) {
-      for_each_of_rows(
-          [&]<bool Partial>(int64_t at, const T* from, int lanes) {
-            const auto row = [&](const T* pairs, Floats(&to)[2]) {
-              to[0] = load<Partial>(pairs, first_of_pairs(lanes));
-              to[1] = load<Partial>(pairs + kLanes, second_of_pairs(lanes));
-            };
-            Under under;
-            row(from, under.upper);
-            row(from + width, under.lower);
-            body.template operator()<Partial>(at, lanes, under);
-          },
-          x);
+      for_each_of_rows(x, [&]<bool Partial>(int64_t at, const T* from, int lanes) {
+        const auto row = [&](const T* pairs, Floats(&to)[2]) {
+          to[0] = load<Partial>(pairs, first_of_pairs(lanes));
+          to[1] = load<Partial>(pairs + kLanes, second_of_pairs(lanes));
+        };
+        Under under;
+        row(from, under.upper);
+        row(from + width, under.lower);
+        body.template operator()<Partial>(at, lanes, under);
+      });
       return;
     }
     for (size_t r = 0; r < places_.size(); ++r) {
@@ -78,16 +77,14 @@ class Planes {
   // Writes body.operator()<Partial>(at, count) for each register of outputs to a plane of gx; zeros to what no window covers.
   template <class T, class Body> void write(T* gx, const Body& body) const {
     if (places_.empty()) {
-      for_each_of_rows(
-          [&]<bool Partial>(int64_t at, T* to, int lanes) {
-            const Under under = body.template operator()<Partial>(at, lanes);
-            for (int i = 0; i < 2; ++i) {
-              const int some = i == 0 ? first_of_pairs(lanes) : second_of_pairs(lanes);
-              store<Partial>(to + i * kLanes, under.upper[i], some);
-              store<Partial>(to + width + i * kLanes, under.lower[i], some);
-            }
-          },
-          gx);
+      for_each_of_rows(gx, [&]<bool Partial>(int64_t at, T* to, int lanes) {
+        const Under under = body.template operator()<Partial>(at, lanes);
+        for (int i = 0; i < 2; ++i) {
+          const int some = i == 0 ? first_of_pairs(lanes) : second_of_pairs(lanes);
+          store<Partial>(to + i * kLanes, under.upper[i], some);
+          store<Partial>(to + width + i * kLanes, under.lower[i], some);
+        }
+      });
     }
     for (size_t r = 0; r < places_.size(); ++r) {
       const Under under = body.template operator()<false>(static_cast<int64_t>(r) * kLanes, kLanes);
@@ -103,10 +100,11 @@ class Planes {
   }
 
  private:
-  // Outputs above a piece of a row of x.
-  static constexpr int64_t kHalf = kPiece / 2;
+  // Those whose windows are in a piece of a row of x.
+  static constexpr int64_t kOutputsOfPiece = kPiece / 2;
 
-  struct Places {
+  // The registers of a row of x that are under a register of outputs.
+  struct Row {
     planes::Places<kPieces> half[2];
   };
 
@@ -114,7 +112,7 @@ class Planes {
   static int first_of_pairs(int count) { return std::min(kLanes, 2 * count); }
   static int second_of_pairs(int count) { return std::max(0, 2 * count - kLanes); }
 
-  template <class T, class Body> void for_each_of_rows(const Body& body, T* x) const {
+  template <class T, class Body> void for_each_of_rows(T* x, const Body& body) const {
     for (int64_t oh = 0; oh < out_height; ++oh) {
       for_each_register(0, out_width, [&]<bool Partial>(int64_t ow, int lanes) {
         body.template operator()<Partial>(oh * out_width + ow, x + 2 * (oh * width + ow), lanes);
@@ -123,7 +121,7 @@ class Planes {
   }
 
   const int64_t count, height, width, out_height, out_width;
-  std::vector<Places> places_;  // in a plane of x, by registers of outputs; none where rows are not made of whole pieces
+  std::vector<Row> places_;  // in a plane of x, by registers of outputs; none where rows are not made of whole pieces
 };
 
 template <class T> class MaxPoolOfPlanes final : public Kernel {
@@ -199,31 +197,19 @@ template <class T> class MaxPoolOfPlanesBackward final : public Kernel {
   T* gx_;
 };
 
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "maxPool2d",
-       .inputs = {{"x", activation}},
-       .outputs = {{"y", activation}, {"position", position, true}},
-       .check = check_max_pool,
-       .make = make_typed<MaxPoolOfPlanes>,
-       .takes = pools_planes},
-      {.kind = "maxPool2dBackward",
-       .inputs = {{"position", position}, {"gy", activation}},
-       .outputs = {{"gx", activation}},
-       .check = check_max_pool_backward,
-       .make = make_typed<MaxPoolOfPlanesBackward>,
-       .takes = pools_planes},
-  };
+bool are_side_by_side(const OperatorSpec& spec) {
+  const auto is = [&](const char* name, double number) { return spec.attributes.list(name) == std::vector<double>{number, number}; };
+  return spec.inputs[0].spec.layout == kPlain && is("kernel", 2) && is("stride", 2) && is("padding", 0);
 }
-
-const Registered kRegistered{operators()};
 
 }  // namespace
 
-bool pools_planes(const LoweringRequest& request, const std::string& layout) {
-  const auto is = [&](const char* name, double number) { return request.attributes.list(name) == std::vector<double>{number, number}; };
-  return layout == kPlain && is("kernel", 2) && is("stride", 2) && is("padding", 0);
+std::unique_ptr<Kernel> max_pool_of_planes(const OperatorSpec& spec) {
+  return are_side_by_side(spec) ? make_typed<MaxPoolOfPlanes>(spec) : nullptr;
+}
+
+std::unique_ptr<Kernel> max_pool_of_planes_backward(const OperatorSpec& spec) {
+  return are_side_by_side(spec) ? make_typed<MaxPoolOfPlanesBackward>(spec) : nullptr;
 }
 
 }  // namespace arbalest::kernels

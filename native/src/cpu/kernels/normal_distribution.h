@@ -12,8 +12,8 @@ struct Normal {
 };
 
 // The tail above |x| is e^(-x^2/2) times a function that is smooth in 1 / (1 + c |x|): a polynomial of least relative error, so that small
-// tails are exact too. T is the type in which what is computed from it is stored: its error is 6e-8 up to 14, or in bfloat16 7e-5, and with
-// that of the power and of the reciprocal at most 2e-4, less than an eighth of a unit in the last place.
+// tails are exact too. T is the storage type of the result. The polynomial's error is 6e-8 for |x| up to 14; for bfloat16 7e-5, and with
+// the power's and the reciprocal's at most 2e-4, less than an eighth of a unit in the last place.
 template <class T> inline Normal standard_normal(Floats x) {
   constexpr bool kShort = std::is_same_v<T, bf16>;
   const Floats exponent = x * x * -0.721347520f;  // log2(e) / 2

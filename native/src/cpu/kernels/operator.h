@@ -93,8 +93,13 @@ template <template <class> class Typed> static std::unique_ptr<Kernel> make_type
   return std::make_unique<Typed<float>>(spec);
 }
 
-// The kernel of an operator that is in f32 alone.
-template <class Made> std::unique_ptr<Kernel> make_f32(const OperatorSpec& spec) { return std::make_unique<Made>(spec); }
+// body.operator()<T>() with T as activations of this type are stored.
+template <class Body> auto for_type(Type type, const Body& body) {
+  return type == Type::bf16 ? body.template operator()<bf16>() : body.template operator()<float>();
+}
+
+// The kernel of an operator that has one storage type.
+template <class Made> std::unique_ptr<Kernel> make_only(const OperatorSpec& spec) { return std::make_unique<Made>(spec); }
 
 // Items that a run writes before it reads them: in the planned scratch, or in memory of its own where that is too small.
 template <class T> class PlannedItems {

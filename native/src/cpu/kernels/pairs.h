@@ -17,8 +17,9 @@ struct Pair {
 template <class T> using ItemOf = std::conditional_t<std::is_same_v<T, float>, float, Pair>;
 template <class Item> using RegisterOf = std::conditional_t<std::is_same_v<Item, float>, Floats, Words>;
 
-// Values of an item, and the items that hold so many.
-template <class Item> inline constexpr int64_t kValues = std::is_same_v<Item, Pair> ? 2 : 1;
+// Whether items are pairs, the values of one, and the items that hold so many.
+template <class Item> inline constexpr bool kPaired = std::is_same_v<Item, Pair>;
+template <class Item> inline constexpr int64_t kValues = kPaired<Item> ? 2 : 1;
 template <class Item> constexpr int64_t items_for(int64_t values) { return (values + kValues<Item> - 1) / kValues<Item>; }
 
 inline Words all(Pair pair) {
@@ -80,7 +81,7 @@ inline Words as_neighbours(Floats first, Floats second) {
 #endif
 }
 
-// Of a register of halves: the first of its first half, the first of its second half, and so on.
+// Places of 16-bit values, one of the lower half of a register and one of the upper in turn.
 struct alignas(sizeof(Words)) HalvesInTurn {
   uint16_t of[2 * kLanes];
 };
@@ -90,7 +91,7 @@ inline constexpr HalvesInTurn kHalvesInTurn = [] {
   return places;
 }();
 
-// A pair of each two lanes, rounded.
+// Lane i pairs lane i of both registers; rounded.
 inline Words paired(Floats first, Floats second) {
 #if defined(__AVX512BF16__)
   const __m512i places = _mm512_load_si512(kHalvesInTurn.of);
@@ -101,14 +102,14 @@ inline Words paired(Floats first, Floats second) {
 #endif
 }
 
-// A pair of each two lanes that have been loaded from bf16.
-inline Words paired_again(Floats first, Floats second) {
+// The same, of values that have been loaded from bf16.
+inline Words paired_exactly(Floats first, Floats second) {
   return reinterpret_cast<Words>(first) >> 16 | (reinterpret_cast<Words>(second) & 0xffff0000u);
 }
 
 // A register of items of values that follow each other in memory: the first `count`, which is at least 1, and zeros.
 template <class Item, class T> RegisterOf<Item> load_items(const T* from, int64_t count) {
-  if constexpr (std::is_same_v<Item, Pair>)
+  if constexpr (kPaired<Item>)
     return count >= 2 * kLanes ? load_neighbours(from) : load_neighbours(from, static_cast<int>(count));
   else
     return count >= kLanes ? load(from) : load(from, static_cast<int>(count));

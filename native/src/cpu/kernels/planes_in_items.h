@@ -87,7 +87,7 @@ template <> class PlanesInItems<bf16> {
     for_each_register(0, sizes_.plane(), [&]<bool Partial>(int64_t at, int width) {
       const auto left = static_cast<int>(std::clamp<int64_t>(seconds - at, 0, width));
       const Floats others = left == kLanes ? load(second + at) : load(second + at, left);
-      store<Partial>(to + at, paired_again(load<Partial>(first + at, width), others), width);
+      store<Partial>(to + at, paired_exactly(load<Partial>(first + at, width), others), width);
     });
   }
 
