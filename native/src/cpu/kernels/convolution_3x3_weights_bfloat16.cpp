@@ -69,7 +69,7 @@ class BackwardWeights final : public Kernel {
     bool more;
   };
 
-  // Lines of an activation that are fetched beside the rows that are multiplied, so many with each.
+  // The next lines of an activation to fetch: `lines_of_row` of them while each row is multiplied.
   struct Ahead {
     const char* line;
     int64_t lines_of_row;

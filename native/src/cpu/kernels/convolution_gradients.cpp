@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu/kernels/convolution_in_planes.h"
-#include "cpu/kernels/convolution_roles.h"
+#include "cpu/kernels/convolution_sizes.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
 
@@ -15,33 +15,19 @@ namespace {
 // Lanes of the register from `first` on that are among `count`.
 int lanes_from(int64_t first, int64_t count) { return static_cast<int>(std::min<int64_t>(kLanes, count - first)); }
 
-struct Sizes {
-  int64_t images, channels, height, width;            // x
-  int64_t filters, out_height, out_width;             // y
-  int64_t kernel_height, kernel_width, down, across;  // the filters, and their steps
+struct Sizes : ConvolutionSizes {
+  int64_t down, across;  // the steps of the filters
 
   Sizes(const Attributes& attributes, const Shape& x, const Shape& w, const Shape& y)
-      : images(x[0]),
-        channels(x[1]),
-        height(x[2]),
-        width(x[3]),
-        filters(w[0]),
-        out_height(y[2]),
-        out_width(y[3]),
-        kernel_height(w[2]),
-        kernel_width(w[3]),
+      : ConvolutionSizes(x, w, y),
         down(static_cast<int64_t>(attributes.list("stride")[0])),
         across(static_cast<int64_t>(attributes.list("stride")[1])) {}
 
-  int64_t taps() const { return kernel_height * kernel_width; }
-  // Values of x under a filter, and under one row of it.
-  int64_t depth() const { return taps() * channels; }
+  // Values of x under one row of a filter.
   int64_t row_depth() const { return kernel_width * channels; }
   // Values of a row of x, and of y.
   int64_t x_row() const { return width * channels; }
   int64_t y_row() const { return out_width * filters; }
-  // Of the whole operator: what it is worth to wake threads for.
-  int64_t work() const { return images * out_height * out_width * depth(); }
 };
 
 // Where value k of a filter (C, KH, KW) is in (KH, KW, C).

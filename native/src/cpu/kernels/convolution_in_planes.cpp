@@ -41,7 +41,8 @@ template <class T> class PlanesForward final : public Kernel {
       const Item* x = items_.image(x_ + image * s.channels * s.plane(), own);
       T* y = y_ + image * s.filters * s.out_plane();
       in_pieces<kTileRows>(s.filters, [&]<int Filters>(int64_t filter) {
-        in_pieces<kTileVectors>(s.registers(), [&]<int Registers>(int64_t at) { convolve<Filters, Registers>(x, w, filter, at, y); });
+        in_pieces<kTileVectors>(s.out_plane() / kLanes,
+                                [&]<int Registers>(int64_t at) { convolve<Filters, Registers>(x, w, filter, at, y); });
       });
     });
   }
@@ -148,8 +149,9 @@ template <class T> class PlanesData final : public Kernel {
   void spread(const Item* gy, float* gx) const {
     const Sizes& s = sizes_;
     std::fill_n(gx, values(s), 0.0f);
-    for (int64_t r = 0; r < s.registers(); r += kTileVectors) {
-      const int64_t vectors = std::min<int64_t>(kTileVectors, s.registers() - r);
+    const int64_t registers = s.out_plane() / kLanes;
+    for (int64_t r = 0; r < registers; r += kTileVectors) {
+      const int64_t vectors = std::min<int64_t>(kTileVectors, registers - r);
       for (int64_t tap = 0; tap < s.taps(); ++tap) {
         float* const under = gx + tap / s.kernel_width * s.width + tap % s.kernel_width;
         for (int64_t channel = 0, some; channel < s.channels; channel += some) {

@@ -17,7 +17,7 @@ struct Pair {
 template <class T> using ItemOf = std::conditional_t<std::is_same_v<T, float>, float, Pair>;
 template <class Item> using RegisterOf = std::conditional_t<std::is_same_v<Item, float>, Floats, Words>;
 
-// Whether items are pairs, the values of one, and the items that hold so many.
+// Whether an item is a pair; the values in an item; and how many items hold `values`.
 template <class Item> inline constexpr bool kPaired = std::is_same_v<Item, Pair>;
 template <class Item> inline constexpr int64_t kValues = kPaired<Item> ? 2 : 1;
 template <class Item> constexpr int64_t items_for(int64_t values) { return (values + kValues<Item> - 1) / kValues<Item>; }

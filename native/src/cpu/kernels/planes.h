@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/tensor.h"
+#include "cpu/kernels/convolution_sizes.h"
 #include "cpu/kernels/pairs.h"
 
 namespace arbalest::kernels::planes {
@@ -17,31 +17,7 @@ inline constexpr int64_t kPiece = 8;
 template <class T> inline constexpr int kPiecesOf = std::max<int>(1, kLanes * sizeof(float) / sizeof(T) / kPiece);
 inline constexpr int kPieces = kPiecesOf<float>;
 
-struct Sizes {
-  int64_t images, channels, height, width;  // x
-  int64_t filters, out_height, out_width;   // y
-  int64_t kernel_height, kernel_width;
-
-  Sizes(const Shape& x, const Shape& w, const Shape& y)
-      : images(x[0]),
-        channels(x[1]),
-        height(x[2]),
-        width(x[3]),
-        filters(w[0]),
-        out_height(y[2]),
-        out_width(y[3]),
-        kernel_height(w[2]),
-        kernel_width(w[3]) {}
-
-  int64_t plane() const { return height * width; }
-  int64_t out_plane() const { return out_height * out_width; }
-  int64_t taps() const { return kernel_height * kernel_width; }
-  // Values under a filter.
-  int64_t depth() const { return channels * taps(); }
-  int64_t registers() const { return out_plane() / kLanes; }
-  // Of the whole operator: what it is worth to wake threads for.
-  int64_t work() const { return images * out_plane() * depth(); }
-};
+using Sizes = ConvolutionSizes;
 
 // Where the pieces of a register of outputs lie in a plane of x, under the first tap. A last register that is not whole repeats its first
 // piece.
