@@ -1,5 +1,6 @@
 // What the forward pass over planes multiplies: floats as they lie, or planes of pairs with the weights in the same order. A pair is of
-// neighbouring channels, or of neighbouring columns where that leaves fewer halves unused.
+// neighbouring channels, or of neighbouring columns where that leaves fewer halves unused. What is beyond the last column of a filter meets
+// a weight of zero, and counts for nothing while it is finite.
 #pragma once
 
 #include <vector>
@@ -35,17 +36,16 @@ template <> class PlanesInItems<float> {
 template <> class PlanesInItems<bf16> {
  public:
   explicit PlanesInItems(const Sizes& s) : sizes_(s), of_channels_(couples() * s.kernel_width <= s.channels * row_pairs()) {
-    for (int64_t plane = 0; plane < (of_channels_ ? couples() : s.channels); ++plane) {
+    for (int64_t plane = 0; plane < planes(); ++plane) {
       for (int64_t kh = 0; kh < s.kernel_height; ++kh) {
         for (int64_t kw = 0; kw < s.kernel_width; kw += of_channels_ ? 1 : 2) {
-          const bool alone = !of_channels_ && kw + 1 == s.kernel_width;
-          under.push_back((alone ? s.channels + plane : plane) * s.plane() + kh * s.width + kw);
+          under.push_back(plane * s.plane() + kh * s.width + kw);
         }
       }
     }
   }
 
-  int64_t of_image() const { return (of_channels_ ? couples() : column_planes()) * sizes_.plane(); }
+  int64_t of_image() const { return planes() * sizes_.plane(); }
   int64_t of_filters() const { return sizes_.filters * static_cast<int64_t>(under.size()); }
 
   // In pairs, which are written to `to`.
@@ -65,8 +65,7 @@ template <> class PlanesInItems<bf16> {
   // Of channels; and in a row of a filter.
   int64_t couples() const { return (sizes_.channels + 1) / 2; }
   int64_t row_pairs() const { return (sizes_.kernel_width + 1) / 2; }
-  // Where pairs are of columns: the last column of filters of odd width has planes of its own, in which it stands alone.
-  int64_t column_planes() const { return sizes_.channels * (1 + sizes_.kernel_width % 2); }
+  int64_t planes() const { return of_channels_ ? couples() : sizes_.channels; }
 
   void pair_channels(const bf16* x, Pair* to) const {
     const int64_t plane = sizes_.plane();
@@ -76,10 +75,7 @@ template <> class PlanesInItems<bf16> {
 
   void pair_columns(const bf16* x, Pair* to) const {
     const int64_t plane = sizes_.plane();
-    for (int64_t channel = 0; channel < sizes_.channels; ++channel, x += plane, to += plane) {
-      pair_planes(x, x + 1, plane - 1, to);
-      if (sizes_.kernel_width % 2 == 1) pair_planes(x, x, 0, to + sizes_.channels * plane);
-    }
+    for (int64_t channel = 0; channel < sizes_.channels; ++channel, x += plane, to += plane) pair_planes(x, x + 1, plane - 1, to);
   }
 
   // The second halves from `seconds` on are zero.
