@@ -42,6 +42,9 @@ function passes({
   return convolutionPasses({ x, w, b, y }, attributes)
 }
 
+const inWholeNumbers = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).map(([name, numbers]) => [name, numbers.map((number) => Math.round(4 * number))]))
+
 /** The passes that kernels of our own run. */
 const own = (shape: Shape, layout: string): string[] => runByOurs(passes(shape), layout)
 
@@ -62,6 +65,25 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
     for (const width of [2, 4]) expect(ours(width), `width ${width}`).to.deep.equal(['weights'])
   })
 
+  it('have kernels of our own for small square images', () => {
+    for (const width of [2, 3, 4])
+      expect(own({ channels: 32, filters: 48, width, height: width }, blocked!)).to.deep.equal(['forward', 'data', 'weights'])
+  })
+
+  it('are exact for small whole numbers, with so many weights that no cache keeps them', () => {
+    for (const shape of [
+      { images: 2, height: 2, width: 2 },
+      { images: 5, height: 3, width: 3 },
+      { images: 1, height: 4, width: 9 }
+    ])
+      for (const use of passes({ channels: 256, filters: 512, ...shape })) {
+        const values = inWholeNumbers(drawn(use.inputs, 'f32', 3))
+        const { outputs } = runOnce('reference', 'f64', use, values)
+        const found = withBound(use, blocked!, 1, (bound) => bound.run(values).outputs)
+        expect(found, `${use.name}, ${JSON.stringify(shape)}`).to.deep.equal(outputs)
+      }
+  })
+
   it('are left to oneDNN in other shapes and layouts', () => {
     const others: (readonly [Partial<Shape>, string])[] = [
       [{}, 'nhwc'],
@@ -79,25 +101,42 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
   })
 
   it('have the same bits on one thread and on several', () => {
-    for (const width of [4, 8, 24])
-      for (const use of passes({ channels: 64, filters: 128, width })) {
+    for (const [width, height] of [
+      [4, 4],
+      [4, 10],
+      [8, 10],
+      [24, 10]
+    ] as const)
+      for (const use of passes({ channels: 64, filters: 128, width, height })) {
         const values = drawn(use.inputs, 'f32', 3)
         const [alone, together] = [1, 4].map((threads): Values => withBound(use, blocked!, threads, (bound) => bound.run(values).outputs))
-        expect(together, `${use.name}, width ${width}`).to.deep.equal(alone)
+        expect(together, `${use.name}, ${width}x${height}`).to.deep.equal(alone)
       }
   })
 })
 
-describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () => {
-  const { features, backends } = engine.describe()
-  /** The layouts that kernels of our own take; with tiles of AMX it is one. */
-  const layouts = features.includes('amx_bf16') ? ['nhwc'] : ['nhwc', 'nChw16c']
+const { features, backends } = engine.describe()
+const hasTiles = features.includes('amx_bf16')
 
-  /** Without bfloat16 a test is skipped. */
-  const needsBfloat16 = (context: Mocha.Context): void => {
-    if (!backends.some(({ name, precisions }) => name === 'cpu' && precisions.includes('bf16')))
-      skip(context, 'this processor has no bfloat16')
-  }
+/** Without bfloat16 a test is skipped. */
+const needsBfloat16 = (context: Mocha.Context): void => {
+  if (!backends.some(({ name, precisions }) => name === 'cpu' && precisions.includes('bf16')))
+    skip(context, 'this processor has no bfloat16')
+}
+
+describe('convolutions of 3x3 of small images in bfloat16', () => {
+  it('have kernels of our own on processors without tiles', function () {
+    needsBfloat16(this)
+    for (const width of [2, 3, 4])
+      expect(runByOurs(passes({ channels: 32, filters: 48, width, height: width }), 'nChw16c', 'bf16')).to.deep.equal(
+        hasTiles ? [] : ['forward', 'data', 'weights']
+      )
+  })
+})
+
+describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () => {
+  /** The layouts that kernels of our own take; with tiles of AMX it is one. */
+  const layouts = hasTiles ? ['nhwc'] : ['nhwc', 'nChw16c']
 
   it('is computed by kernels of our own, with the same bits on one thread and on several', function () {
     needsBfloat16(this)
@@ -133,9 +172,7 @@ describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () =
     ]
     for (const shape of shapes) {
       const use = passes(shape)[2]!
-      const values: Values = {}
-      for (const [name, numbers] of Object.entries(drawn(use.inputs, 'bf16', 3)))
-        values[name] = numbers.map((number) => Math.round(4 * number))
+      const values = inWholeNumbers(drawn(use.inputs, 'bf16', 3))
       const { outputs } = runOnce('reference', 'f64', use, values)
       for (const layout of layouts) {
         const found = withBound(use, layout, 1, (bound) => bound.run(values).outputs, 'bf16')

@@ -7,6 +7,7 @@ import {
   depthwiseCases,
   maximumCases,
   planeCases,
+  smallImageCases,
   tileCases,
   unfilledCases,
   wideCases
@@ -281,7 +282,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases],
+    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

@@ -17,9 +17,11 @@ export function withBound<T>(
   }
 }
 
-/** The names of the uses that kernels of our own run, in float32. */
-export const runByOurs = (uses: readonly OperatorCase[], layout: string): string[] =>
-  uses.filter((use) => withBound(use, layout, 1, ({ answer }) => answer.implementation.startsWith('own:'))).map(({ name }) => name)
+/** The names of the uses that kernels of our own run. */
+export const runByOurs = (uses: readonly OperatorCase[], layout: string, precision: 'f32' | 'bf16' = 'f32'): string[] =>
+  uses
+    .filter((use) => withBound(use, layout, 1, ({ answer }) => answer.implementation.startsWith('own:'), precision))
+    .map(({ name }) => name)
 
 interface Tensors {
   readonly x: Port

@@ -153,6 +153,20 @@ export const wideCases: readonly Use[] = [
   convolution({ image: [1, 16, 9, 16], filters: 16, kernel: [3, 3], padding: [1, 1], stride: [2, 1] })
 ].flat()
 
+/** What the kernels for small images take: every side, one image, as many as are computed at once, and more than are summed in the nearest cache. */
+export const smallImageCases: readonly Use[] = (
+  [
+    [1, 2],
+    [6, 2],
+    [37, 2],
+    [1, 3],
+    [5, 3],
+    [15, 3],
+    [1, 4],
+    [11, 4]
+  ] as const
+).flatMap(([n, side]) => convolution({ image: [n, 32, side, side], filters: 48, kernel: [3, 3], padding: [1, 1] }))
+
 interface Pooling {
   readonly image: readonly [n: number, c: number, h: number, w: number]
   readonly kernel: Pair

@@ -16,6 +16,9 @@ constexpr int kOutputs = kLanes == 16 ? 16 : 12;
 // On narrower images, where most of the time goes into reading weights, oneDNN is as fast or faster.
 constexpr int kLeastWidth = 7;
 
+// A nearest cache keeps as many weights as these of one block of filters, beside pixels.
+constexpr int64_t kNearWeights = 6144;
+
 // Weights as they are multiplied: the first tap between the first blocks of x and of y, and how far it is to the next one in each
 // direction.
 struct Weights {
@@ -30,13 +33,22 @@ class Convolution {
 
   // Adds the biases, unless null.
   void run(const float* biases, bool relu) const {
+    if (x_.blocks * kWeightsBlock > kNearWeights)
+      run_fetching<true>(biases, relu);
+    else
+      run_fetching<false>(biases, relu);
+  }
+
+ private:
+  // `Fetching`: weights are fetched ahead.
+  template <bool Fetching> void run_fetching(const float* biases, bool relu) const {
     const int64_t work = x_.images * x_.image() * y_.blocks;
     if (x_.width > kOutputs / 2) {
       for_each(x_.images * y_.blocks, work, [&](int64_t item) {
         const int64_t image = item / y_.blocks, block = item % y_.blocks;
-        const Finish finish{biases ? load(biases + block * kLanes) : Floats{}, relu};
+        const Finish finish(biases, block, relu);
         for (int64_t row = 0; row < y_.height; ++row) {
-          in_pieces<kOutputs>(x_.width, [&]<int Count>(int64_t column) { compute<1, Count>(image, block, row, column, finish); });
+          in_pieces<kOutputs>(x_.width, [&]<int Count>(int64_t column) { compute<1, Count, Fetching>(image, block, row, column, finish); });
         }
       });
       return;
@@ -46,27 +58,20 @@ class Convolution {
     const int64_t pairs = (x_.images + 1) / 2;
     for_each(y_.blocks * pairs, work, [&](int64_t item) {
       const int64_t block = item / pairs, image = item % pairs * 2;
-      const Finish finish{biases ? load(biases + block * kLanes) : Floats{}, relu};
+      const Finish finish(biases, block, relu);
       piece_of<2>(std::min<int64_t>(2, x_.images - image), image, [&]<int Images>(int64_t first) {
         for (int64_t row = 0; row < y_.height; ++row) {
           if (x_.width == kOutputs / 2)
-            compute<Images, kOutputs / 2>(first, block, row, 0, finish);
+            compute<Images, kOutputs / 2, Fetching>(first, block, row, 0, finish);
           else
-            compute<Images, kLeastWidth>(first, block, row, 0, finish);
+            compute<Images, kLeastWidth, Fetching>(first, block, row, 0, finish);
         }
       });
     });
   }
 
- private:
-  struct Finish {
-    Floats bias;
-    bool relu;
-    Floats operator()(Floats sum) const { return relu ? rectified(sum + bias) : sum + bias; }
-  };
-
   // Count outputs of a row, in each of Images images.
-  template <int Images, int Count>
+  template <int Images, int Count, bool Fetching>
   [[gnu::noinline]] void compute(int64_t image, int64_t block, int64_t row, int64_t column, const Finish& finish) const {
     const float* x = x_data_ + image * x_.image() + row * x_.row() + column * kLanes;
     const float* w = weights_.first + block * weights_.block_of_y;
@@ -74,7 +79,7 @@ class Convolution {
     const bool left = column > 0, right = column + Count < x_.width;
     Floats sums[Images][Count] = {};
     for (int64_t channels = 0; channels < x_.blocks; ++channels, x += x_.plane(), w += weights_.block_of_x) {
-      for (int kh = first; kh < end; ++kh) add_row(x + (kh - 1) * x_.row(), w + kh * kSide * weights_.tap, left, right, sums);
+      for (int kh = first; kh < end; ++kh) add_row<Fetching>(x + (kh - 1) * x_.row(), w + kh * kSide * weights_.tap, left, right, sums);
     }
     float* y = y_data_ + image * y_.image() + block * y_.plane() + row * y_.row() + column * kLanes;
 #pragma GCC unroll 16
@@ -86,10 +91,14 @@ class Convolution {
 
   // Adds what a row of the filters gives for a block of channels. `pixels` lie under the outputs; there are some beside them where `left`
   // and `right`.
-  template <int Images, int Count>
+  template <bool Fetching, int Images, int Count>
   [[gnu::always_inline]] inline void add_row(const float* pixels, const float* taps, bool left, bool right,
                                              Floats (&sums)[Images][Count]) const {
     for (int lane = 0; lane < kLanes; ++lane, ++pixels, taps += kLanes) {
+      if constexpr (Fetching) {
+        // Those of the next block of channels.
+        for (int kw = 0; kw < kSide; ++kw) __builtin_prefetch(taps + weights_.block_of_x + kw * weights_.tap);
+      }
       const Floats tap[kSide] = {in_register(load(taps)), in_register(load(taps + weights_.tap)),
                                  in_register(load(taps + 2 * weights_.tap))};
 #pragma GCC unroll 16
@@ -149,14 +158,6 @@ class BackwardData final : public Kernel {
   const Convolution convolution_;
 };
 
-void check_forward(const Shapes& shapes) {
-  const Shape y = result_of(shapes.input(0), shapes.input(1));
-  if (shapes.has_input(2)) shapes.input_is(2, {y[1]});
-  shapes.output_is(0, y);
-}
-
-void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
-
 // Whether enough sums are computed at once that none waits for its last multiply-add.
 bool is_worth_it(int64_t width) {
   constexpr int64_t kLeastSums = 10;
@@ -174,33 +175,47 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
   return takes_shapes(request, x, shape_at(request.inputs, 1), layout) && is_worth_it(x[3]);
 }
 
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "conv2d",
-       .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
-       .outputs = {{"y", activation}},
-       .check = check_forward,
-       .make = make_only<Forward>,
-       .takes = takes_forward,
-       .layout = kActivations,
-       .filters = kRowsOfFilters},
-      {.kind = "conv2dBackwardData",
-       .inputs = {{"gy", activation}, {"w", filters}},
-       .outputs = {{"gx", activation}},
-       .check = check_data,
-       .make = make_only<BackwardData>,
-       .takes = takes_data,
-       .layout = kActivations,
-       .filters = kRowsOfChannels},
-  };
-}
-
-const Registered kRegistered{operators()};
+const Registered kRegistered{
+    {forward_operator(make_only<Forward>, takes_forward), backward_data_operator(make_only<BackwardData>, takes_data, kRowsOfChannels)}};
 
 }  // namespace
 
 namespace convolution_3x3 {
+namespace {
+
+void check_forward(const Shapes& shapes) {
+  const Shape y = result_of(shapes.input(0), shapes.input(1));
+  if (shapes.has_input(2)) shapes.input_is(2, {y[1]});
+  shapes.output_is(0, y);
+}
+
+void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
+
+}  // namespace
+
+Operator forward_operator(Make* make, Takes* takes) {
+  using enum Role;
+  return {.kind = "conv2d",
+          .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
+          .outputs = {{"y", activation}},
+          .check = check_forward,
+          .make = make,
+          .takes = takes,
+          .layout = kActivations,
+          .filters = kRowsOfFilters};
+}
+
+Operator backward_data_operator(Make* make, Takes* takes, const char* weights) {
+  using enum Role;
+  return {.kind = "conv2dBackwardData",
+          .inputs = {{"gy", activation}, {"w", filters}},
+          .outputs = {{"gx", activation}},
+          .check = check_data,
+          .make = make,
+          .takes = takes,
+          .layout = kActivations,
+          .filters = weights};
+}
 
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) {
   const Attributes& attributes = request.attributes;
@@ -208,6 +223,11 @@ bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) 
   if (attributes.list("stride") != std::vector<double>{1, 1} || attributes.list("padding") != std::vector<double>{1, 1}) return false;
   if (x.size() != 4 || w.size() != 4 || w[1] != x[1] || w[2] != kSide || w[3] != kSide) return false;
   return x[1] % kLanes == 0 && w[0] % kLanes == 0 && x[2] >= 2 && x[3] >= 2;
+}
+
+bool stores_past_caches(const float* gw, int64_t blocks, bool once) {
+  constexpr int64_t kFarWeights = int64_t{1} << 20;
+  return once && blocks * kWeightsBlock >= kFarWeights && reinterpret_cast<uintptr_t>(gw) % sizeof(Floats) == 0;
 }
 
 void check_weights(const Shapes& shapes) {

@@ -30,6 +30,18 @@ inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
 inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
 inline constexpr const char* kRowsOfChannels = kLanes == 16 ? "ABcd16a16b" : "ABcd8a8b";
 
+// What becomes of the sums of a block of filters. `biases` are (O) or null.
+class Finish {
+ public:
+  Finish(const float* biases, int64_t block, bool relu) : bias_(biases ? load(biases + block * kLanes) : Floats{}), relu_(relu) {}
+
+  Floats operator()(Floats sum) const { return relu_ ? rectified(sum + bias_) : sum + bias_; }
+
+ private:
+  const Floats bias_;
+  const bool relu_;
+};
+
 // Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3) in any type and layout.
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w);
 
@@ -38,6 +50,34 @@ bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w
 
 // (N, O, H, W)
 inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
+
+using Make = std::unique_ptr<Kernel>(const OperatorSpec& spec);
+using Takes = bool(const LoweringRequest& request, const std::string& layout);
+
+// The rows of kernels in the operator table: of x, w, b -> y, and of gy, w -> gx with the layout that w has.
+Operator forward_operator(Make* make, Takes* takes);
+Operator backward_data_operator(Make* make, Takes* takes, const char* weights);
+
+// Whether gw is stored past the caches, in `blocks` blocks of weights: where each sum is written once, and there are too many for a near
+// cache to keep them until they are read.
+bool stores_past_caches(const float* gw, int64_t blocks, bool once);
+
+inline void store_past_caches(float* to, Floats value) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
+#elif defined(__AVX2__)
+  _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
+#else
+  store(to, value);
+#endif
+}
+
+// Before a thread tells others that what it stored past the caches is there.
+inline void end_stores_past_caches() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 
 // Of x, gy -> gw, gb.
 void check_weights(const Shapes& shapes);

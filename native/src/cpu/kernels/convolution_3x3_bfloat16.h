@@ -5,9 +5,6 @@
 
 namespace arbalest::kernels::convolution_3x3 {
 
-// Whether the processor has the tiles of AMX, and Linux gave them to this process.
-bool may_use_tiles();
-
 // How far it is in an activation from one image, row, pixel and block of channels to the next.
 struct Steps {
   int64_t image, row, pixel, block;

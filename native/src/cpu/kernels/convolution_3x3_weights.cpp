@@ -22,45 +22,57 @@ class BackwardWeights final : public Kernel {
         from_(input<float>(spec, 0)),
         gy_(input<float>(spec, 1)),
         gw_(output<float>(spec, 0)),
-        gb_(output<float>(spec, 1)) {}
+        gb_(output<float>(spec, 1)),
+        past_caches_(stores_past_caches(gw_, y_.blocks * x_.blocks, y_.images * y_.height * y_.width <= kPixels)) {}
 
   // Each block of weights is summed by one thread, image by image.
   void run(const StepContext&) override {
     const int64_t work = x_.images * x_.image() * y_.blocks;
     for_each(y_.blocks * x_.blocks, work, [&](int64_t item) {
       float* sums = gw_ + item * kWeightsBlock;
-      std::fill_n(sums, kWeightsBlock, 0.0f);
       const float *x = from_ + item % x_.blocks * x_.plane(), *gy = gy_ + item / x_.blocks * y_.plane();
       const int64_t images = std::max<int64_t>(1, kPixels / (x_.height * x_.width)), rows = std::max<int64_t>(1, kPixels / x_.width);
       for (int64_t image = 0; image < x_.images; image += images) {
-        const Share share{image, std::min(image + images, x_.images)};
-        for (int64_t row = 0; row < x_.height; row += rows) add_share(x, gy, share, {row, std::min(row + rows, x_.height)}, sums);
+        const Range some{image, std::min(image + images, x_.images)};
+        for (int64_t row = 0; row < x_.height; row += rows)
+          add_share(x, gy, {some, {row, std::min(row + rows, x_.height)}, image + row > 0}, sums);
       }
+      if (past_caches_) end_stores_past_caches();
     });
     if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { add_biases(block); });
   }
 
  private:
-  struct Share {
+  struct Range {
     int64_t begin, end;
   };
 
-  void add_share(const float* x, const float* gy, Share images, Share rows, float* sums) const {
+  // What is summed at once; `more` if the sums have begun.
+  struct Share {
+    Range images, rows;
+    bool more;
+  };
+
+  void add_share(const float* x, const float* gy, const Share& share, float* sums) const {
     for (int kh = 0; kh < kSide; ++kh) {
       // Row r of gy meets row r + kh - 1 of x.
-      const Share inside{std::max<int64_t>(rows.begin, 1 - kh), std::min(rows.end, x_.height + 1 - kh)};
+      const Range inside{std::max<int64_t>(share.rows.begin, 1 - kh), std::min(share.rows.end, x_.height + 1 - kh)};
       for (int channel = 0; channel < kLanes; channel += kChannels)
-        add_taps(x + (kh - 1) * x_.row() + channel, gy, images, inside, sums + kh * kSide * kTapSize + channel * kLanes);
+        add_taps(x + (kh - 1) * x_.row() + channel, gy, {share.images, inside, share.more},
+                 sums + kh * kSide * kTapSize + channel * kLanes);
     }
   }
 
-  // Adds what these rows of gy give to a row of taps; `x` is where the row of x lies that meets their first.
-  void add_taps(const float* x, const float* gy, Share images, Share rows, float* sums) const {
-    Floats sum[kSide][kChannels];
+  // Adds what these rows of gy give to a row of taps, or begins with it; `x` is where the row of x lies that meets their first.
+  [[gnu::noinline]] void add_taps(const float* x, const float* gy, const Share& share, float* sums) const {
+    const auto& [images, rows, more] = share;
+    Floats sum[kSide][kChannels] = {};
+    if (more) {
 #pragma GCC unroll 3
-    for (int kw = 0; kw < kSide; ++kw) {
+      for (int kw = 0; kw < kSide; ++kw) {
 #pragma GCC unroll 8
-      for (int c = 0; c < kChannels; ++c) sum[kw][c] = load(sums + kw * kTapSize + c * kLanes);
+        for (int c = 0; c < kChannels; ++c) sum[kw][c] = load(sums + kw * kTapSize + c * kLanes);
+      }
     }
     // A pixel of x lies under the outputs after, at and before its column, for the taps in their order.
     const auto add = [&]<bool After, bool Before>(const float* pixel, Floats after, Floats here, Floats before) [[gnu::always_inline]] {
@@ -86,11 +98,17 @@ class BackwardWeights final : public Kernel {
         add.template operator()<false, true>(pixels + (x_.width - 1) * kLanes, here, here, before);
       }
     }
+    const auto store_sums = [&](const auto& store_one) {
 #pragma GCC unroll 3
-    for (int kw = 0; kw < kSide; ++kw) {
+      for (int kw = 0; kw < kSide; ++kw) {
 #pragma GCC unroll 8
-      for (int c = 0; c < kChannels; ++c) store(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
-    }
+        for (int c = 0; c < kChannels; ++c) store_one(sums + kw * kTapSize + c * kLanes, sum[kw][c]);
+      }
+    };
+    if (past_caches_)
+      store_sums(store_past_caches);
+    else
+      store_sums([](float* to, Floats value) { store(to, value); });
   }
 
   // A row of outputs at a time, since a long sum in float is inexact.
@@ -110,6 +128,7 @@ class BackwardWeights final : public Kernel {
   const Blocked x_, y_;
   const float *from_, *gy_;
   float *gw_, *gb_;  // (O, I, 3, 3) in rows of filters, (O)
+  const bool past_caches_;
 };
 
 // With AVX2 no register is left beside the sums, and the compiler keeps one of them in memory. There oneDNN is faster, except on the

@@ -7,12 +7,10 @@
 
 #if defined(__AVX512BW__)
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "cpu/kernels/parallel.h"
+#include "cpu/kernels/tiles.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -264,21 +262,12 @@ class BackwardWeights final : public Kernel {
 };
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return layout == kLayout && has_bfloat16_weights(request) && may_use_tiles();
+  return layout == kLayout && has_bfloat16_weights(request) && has_tiles();
 }
 
 const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, kLayout)}};
 
 }  // namespace
-
-// Linux gives a process the tiles when it asks for them.
-bool convolution_3x3::may_use_tiles() {
-  static const bool may = [] {
-    constexpr int kAskForPermission = 0x1023, kTileData = 18;
-    return __builtin_cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kAskForPermission, kTileData) == 0;
-  }();
-  return may;
-}
 
 }  // namespace arbalest::kernels
 

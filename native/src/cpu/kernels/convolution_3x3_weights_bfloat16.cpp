@@ -10,6 +10,7 @@
 
 #include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
+#include "cpu/kernels/tiles.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -22,8 +23,6 @@ constexpr int kChannels = kLanes / 2;
 constexpr int64_t kNearPairs = 256;
 // Pairs of pixels that are packed before they are multiplied: the second cache holds the panels of a few blocks.
 constexpr int64_t kPackedPairs = 512;
-// More weights than these are in no near cache when they are read.
-constexpr int64_t kFarWeights = int64_t{1} << 20;
 // Bytes that a cache fetches at once.
 constexpr int64_t kLine = 64;
 
@@ -39,8 +38,7 @@ class BackwardWeights final : public Kernel {
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
         panels_(x_, y_),
-        past_caches_(y_.blocks * x_.blocks * kWeightsBlock >= kFarWeights && couples() * x_.height * x_.width <= kNearPairs &&
-                     reinterpret_cast<intptr_t>(gw_) % kLine == 0),
+        past_caches_(stores_past_caches(gw_, y_.blocks * x_.blocks, couples() * x_.height * x_.width <= kNearPairs)),
         scratch_(spec, panels_.items()) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
@@ -163,8 +161,7 @@ class BackwardWeights final : public Kernel {
         }
       }
     }
-    // Other threads may read the weights when this one has told them that it is done.
-    if (past_caches_) _mm_sfence();
+    if (past_caches_) end_stores_past_caches();
   }
 
   // What a block of weights fetches of these couples: each has its part of them.
@@ -230,7 +227,7 @@ class BackwardWeights final : public Kernel {
       }
     };
     if (past_caches_)
-      store_sums([](float* to, Floats value) { _mm512_stream_ps(to, reinterpret_cast<__m512>(value)); });
+      store_sums(store_past_caches);
     else
       store_sums([](float* to, Floats value) { store(to, value); });
   }
@@ -240,13 +237,12 @@ class BackwardWeights final : public Kernel {
   const bf16 *from_, *gy_;  // (N, I, H, W), (N, O, H, W)
   float *gw_, *gb_;         // (O, I, 3, 3) in rows of filters, (O)
   const Panels panels_;
-  // Whether weights are stored past the caches: where they are written once, and are too many to stay.
   const bool past_caches_;
   PlannedItems<Pair> scratch_;
 };
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return (layout == "nhwc" || layout == kActivations) && has_bfloat16_weights(request) && !may_use_tiles();
+  return (layout == "nhwc" || layout == kActivations) && has_bfloat16_weights(request) && !has_tiles();
 }
 
 const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, nullptr)}};

@@ -7,6 +7,7 @@
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/pairs.h"
 #include "cpu/kernels/pieces.h"
+#include "cpu/kernels/tiles.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -106,15 +107,6 @@ template <class T> class Forward final : public Kernel {
   const bool relu_;
 };
 
-// With the tiles of AMX a product in bf16 costs so little that a packed copy of the weights is worth its memory.
-bool multiplies_tiles() {
-#if defined(__AVX512BF16__)
-  return __builtin_cpu_supports("amx-bf16");
-#else
-  return false;
-#endif
-}
-
 void check_forward(const Shapes& shapes) {
   const Shape &x = shapes.input(0), &w = shapes.input(1);
   if (x.back() != w[1]) shapes.refuse("shape of input x", shown(x), "give it rows as long as those of w, " + shown(w));
@@ -148,7 +140,8 @@ bool has_few_rows(const LoweringRequest& request, const Shape& x) {
   // Of more rows oneDNN's products are as fast: there packing pays.
   constexpr int64_t kMostRows = 32;
   if (kLanes < 8 || x.empty() || x.back() < 1 || elements_of(x) / x.back() > kMostRows) return false;
-  return request.precision == Type::f32 || (request.precision == Type::bf16 && !multiplies_tiles());
+  // With tiles a product in bf16 costs so little that a packed copy of the weights is worth its memory.
+  return request.precision == Type::f32 || (request.precision == Type::bf16 && !has_tiles());
 }
 
 }  // namespace arbalest::kernels

@@ -318,8 +318,16 @@ template <> inline bf16 from_float<bf16>(float value) {
   return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// max(0, value); a NaN stays a NaN, so that a diverged model shows in its loss.
-inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; }
+// max(0, value); a NaN stays a NaN, so that a diverged model shows in its loss: the instruction gives its second operand then.
+inline Floats rectified(Floats value) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_maskz_max_ps(0xffff, reinterpret_cast<__m512>(Floats{}), reinterpret_cast<__m512>(value)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_max_ps(reinterpret_cast<__m256>(Floats{}), reinterpret_cast<__m256>(value)));
+#else
+  return 0.0f > value ? Floats{} : value;
+#endif
+}
 
 // min(most, max(0, value)); a NaN stays a NaN.
 inline Floats rectified(Floats value, float most) {
