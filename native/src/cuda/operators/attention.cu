@@ -96,7 +96,7 @@ template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, Devic
         1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), parts, scored = std::move(scored), softmax, mixed = std::move(mixed), results,
                    y = spec.outputs[0].as<T>()] {
-      move_heads<T, P::V>(stream, at, 3, qkv, parts, true);
+      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, softmax.lengths);
       scored->run({});
       reduce_rows(stream, at.rows(), at.length, softmax);
       mixed->run({});

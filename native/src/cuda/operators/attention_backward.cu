@@ -102,8 +102,8 @@ template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& sp
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), gy = spec.inputs[3].as<T>(), gqkv = spec.outputs[0].as<T>(), parts, gparts,
                    gresults, scored = std::move(scored), valued = std::move(valued), between, gquery = std::move(gquery),
                    gkey = std::move(gkey), gvalue = std::move(gvalue)] {
-      move_heads<T, P::V>(stream, at, 3, qkv, parts, true);
-      move_heads<T, P::V>(stream, at, 1, gy, gresults, true);
+      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, between.lengths);
+      move_heads<T, P::V>(stream, at, 1, gy, gresults, true, between.lengths);
       scored->run({});
       valued->run({});
       reduce_rows(stream, at.rows(), at.length, between);

@@ -24,8 +24,8 @@ struct Heads {
   int64_t scores() const { return rows() * length; }
 };
 
-// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). On the
-// way back to the first, a place behind the end of its sequence gets zero, whatever the products gave.
+// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). A place
+// behind the end of its sequence gets zero, whatever was there: products multiply it by zero, which would not make nothing of a NaN.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
@@ -43,15 +43,13 @@ template <class T, int V> struct MoveHeads {
     rest /= parts;
     const int t = rest % length, n = rest / length;
     const int64_t there = (((static_cast<int64_t>(part) * sequences + n) * heads + head) * length + t) * packs + pack;
-    if (apart)
-      write(to, there, read<T, V>(from, i));
-    else
-      write(to, i, t < places_of(lengths, n, length) ? read<T, V>(from, there) : Pack<T, V>{});
+    const int64_t source = apart ? i : there, target = apart ? there : i;
+    write(to, target, t < places_of(lengths, n, length) ? read<T, V>(from, source) : Pack<T, V>{});
   }
 };
 
 template <class T, int V>
-void move_heads(DeviceStream& stream, const Heads& of, int parts, const T* from, T* to, bool apart, const float* lengths = nullptr) {
+void move_heads(DeviceStream& stream, const Heads& of, int parts, const T* from, T* to, bool apart, const float* lengths) {
   const MoveHeads<T, V> program{from, to, of.sequences, of.length, parts, of.heads, of.width / V, apart, lengths};
   each(stream, parts * of.features() / V, program);
 }
