@@ -6,7 +6,10 @@ import { activation, drawn, wide, type OperatorCase, type Values } from './suppo
 
 const HEADS = 2
 /** Odd, so that pairs of positions and of features have nothing beside the last. */
-const [BATCH, POSITIONS, WIDTH, BEFORE] = [2, 31, 5, 17]
+const [POSITIONS, WIDTH] = [31, 5]
+/** Of each sequence. */
+const LENGTHS = [17, 31, 0]
+const BATCH = LENGTHS.length
 const FEATURES = HEADS * WIDTH
 
 const qkv = activation(BATCH, POSITIONS, 3 * FEATURES)
@@ -27,16 +30,24 @@ const backward: OperatorCase = {
   outputs: { gqkv: qkv }
 }
 
-/** The rows of features in which `isHarmed(position, head)` have no numbers. */
-function harmed(values: Float64Array, isHarmed: (position: number, head: number) => boolean): Float64Array {
-  return values.map((value, i) =>
-    isHarmed(Math.floor(i / (values.length / BATCH / POSITIONS)) % POSITIONS, Math.floor(i / WIDTH) % HEADS) ? NaN : value
-  )
+interface Row {
+  readonly sequence: number
+  readonly position: number
+  readonly head: number
+}
+
+/** The values without those of some rows of features, which become no numbers. */
+function harmed(values: Float64Array, isHarmed: (row: Row) => boolean): Float64Array {
+  const width = values.length / BATCH / POSITIONS
+  return values.map((value, i) => {
+    const [place, head] = [Math.floor(i / width), Math.floor(i / WIDTH) % HEADS]
+    return isHarmed({ sequence: Math.floor(place / POSITIONS), position: place % POSITIONS, head }) ? NaN : value
+  })
 }
 
 /** Both passes, where some of what they read is no number. */
-function passes(backend: EngineBackend, precision: Precision, isHarmed: (position: number, head: number) => boolean): Values {
-  const sound: Values = { ...drawn({ qkv, gy: y }, precision, 7), lengths: Float64Array.of(BEFORE, BEFORE) }
+function passes(backend: EngineBackend, precision: Precision, isHarmed: (row: Row) => boolean): Values {
+  const sound: Values = { ...drawn({ qkv, gy: y }, precision, 7), lengths: Float64Array.from(LENGTHS) }
   const inputs = { ...sound, qkv: harmed(sound['qkv']!, isHarmed), gy: harmed(sound['gy']!, isHarmed) }
   const written = runOnce(backend, precision, forward, { qkv: inputs.qkv, lengths: sound['lengths']! }).outputs
   const given = { ...inputs, y: harmed(written['y']!, isHarmed), logSum: written['logSum']! }
@@ -48,13 +59,13 @@ describe('attention', () => {
     for (const precision of (['f32', 'bf16'] as const).filter((each) => precisions.includes(each))) {
       it(`${backend} in ${precision} reads nothing behind a sequence's length`, () => {
         const sound = passes(backend, precision, () => false)
-        expect(passes(backend, precision, (position) => position >= BEFORE)).to.deep.equal(sound)
+        expect(passes(backend, precision, ({ sequence, position }) => position >= LENGTHS[sequence]!)).to.deep.equal(sound)
         expect([...sound['y']!, ...sound['gqkv']!].every(Number.isFinite)).to.equal(true)
       })
 
       it(`${backend} in ${precision} lets no head read another's features`, () => {
         const sound = passes(backend, precision, () => false)
-        const found = passes(backend, precision, (_, head) => head === 1)
+        const found = passes(backend, precision, ({ head }) => head === 1)
         for (const [port, values] of Object.entries(found)) {
           const isFirst = (_: number, i: number): boolean => Math.floor(i / WIDTH) % HEADS === 0
           expect(values.filter(isFirst), port).to.deep.equal(sound[port]!.filter(isFirst))

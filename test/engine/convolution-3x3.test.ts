@@ -42,8 +42,17 @@ function passes({
   return convolutionPasses({ x, w, b, y }, attributes)
 }
 
-const inWholeNumbers = (values: Values): Values =>
-  Object.fromEntries(Object.entries(values).map(([name, numbers]) => [name, numbers.map((number) => Math.round(4 * number))]))
+/** Images, widths and heights of small images that are work enough for several threads. */
+const ENOUGH_FOR_THREADS = [
+  [16, 2, 2],
+  [9, 3, 3],
+  [9, 4, 4]
+] as const
+
+const mapped = (values: Values, change: (number: number) => number): Values =>
+  Object.fromEntries(Object.entries(values).map(([name, numbers]) => [name, numbers.map(change)]))
+
+const inWholeNumbers = (values: Values): Values => mapped(values, (number) => Math.round(4 * number))
 
 /** The passes that kernels of our own run. */
 const own = (shape: Shape, layout: string): string[] => runByOurs(passes(shape), layout)
@@ -79,8 +88,10 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
       for (const use of passes({ channels: 256, filters: 512, ...shape })) {
         const values = inWholeNumbers(drawn(use.inputs, 'f32', 3))
         const { outputs } = runOnce('reference', 'f64', use, values)
-        const found = withBound(use, blocked!, 1, (bound) => bound.run(values).outputs)
-        expect(found, `${use.name}, ${JSON.stringify(shape)}`).to.deep.equal(outputs)
+        for (const threads of [1, 4]) {
+          const found = withBound(use, blocked!, threads, (bound) => bound.run(values).outputs)
+          expect(found, `${use.name}, ${JSON.stringify(shape)}, ${threads} threads`).to.deep.equal(outputs)
+        }
       }
   })
 
@@ -101,13 +112,8 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
   })
 
   it('have the same bits on one thread and on several', () => {
-    for (const [width, height] of [
-      [4, 4],
-      [4, 10],
-      [8, 10],
-      [24, 10]
-    ] as const)
-      for (const use of passes({ channels: 64, filters: 128, width, height })) {
+    for (const [images, width, height] of [...ENOUGH_FOR_THREADS, [3, 4, 10], [3, 8, 10], [3, 24, 10]] as const)
+      for (const use of passes({ channels: 64, filters: 128, images, width, height })) {
         const values = drawn(use.inputs, 'f32', 3)
         const [alone, together] = [1, 4].map((threads): Values => withBound(use, blocked!, threads, (bound) => bound.run(values).outputs))
         expect(together, `${use.name}, ${width}x${height}`).to.deep.equal(alone)
@@ -131,6 +137,20 @@ describe('convolutions of 3x3 of small images in bfloat16', () => {
       expect(runByOurs(passes({ channels: 32, filters: 48, width, height: width }), 'nChw16c', 'bf16')).to.deep.equal(
         hasTiles ? [] : ['forward', 'data', 'weights']
       )
+  })
+
+  it('are exact for whole numbers whose sums bfloat16 has, with the same bits on one thread and on several', function () {
+    needsBfloat16(this)
+    for (const [images, width, height] of [...ENOUGH_FOR_THREADS, [1, 2, 2], [5, 3, 3], [2, 4, 4]] as const)
+      for (const use of passes({ channels: 16, filters: 16, images, width, height }).slice(0, 2)) {
+        const values = mapped(drawn(use.inputs, 'bf16', 3), (number) => Math.sign(Math.round(number)))
+        const { outputs } = runOnce('reference', 'f64', use, values)
+        for (const threads of [1, 4])
+          expect(
+            withBound(use, 'nChw16c', threads, (bound) => bound.run(values).outputs, 'bf16'),
+            `${use.name}, ${images} images of ${width}`
+          ).to.deep.equal(outputs)
+      }
   })
 })
 

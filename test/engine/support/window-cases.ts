@@ -157,7 +157,8 @@ export const wideCases: readonly Use[] = [
 export const smallImageCases: readonly Use[] = (
   [
     [1, 2],
-    [6, 2],
+    [2, 2],
+    [5, 2],
     [37, 2],
     [1, 3],
     [5, 3],

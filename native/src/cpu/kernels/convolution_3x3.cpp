@@ -13,10 +13,10 @@ using namespace convolution_3x3;
 
 // Outputs that are kept in registers, beside the taps of a row of the filters and a pixel.
 constexpr int kOutputs = kLanes == 16 ? 16 : 12;
-// On narrower images, where most of the time goes into reading weights, oneDNN is as fast or faster.
+// Narrower images have kernels of their own where they are small squares; the others are oneDNN's.
 constexpr int kLeastWidth = 7;
 
-// A nearest cache keeps as many weights as these of one block of filters, beside pixels.
+// Weights of a block of filters that stay in the nearest cache, beside pixels. Where there are more, those to come are fetched ahead.
 constexpr int64_t kNearWeights = 6144;
 
 // Weights as they are multiplied: the first tap between the first blocks of x and of y, and how far it is to the next one in each
@@ -191,6 +191,12 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.output(0), shapes.input(1))); }
 
+void check_weights(const Shapes& shapes) {
+  const Shape y = result_of(shapes.input(0), shapes.output(0));
+  shapes.input_is(1, y);
+  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
+}
+
 }  // namespace
 
 Operator forward_operator(Make* make, Takes* takes) {
@@ -217,6 +223,19 @@ Operator backward_data_operator(Make* make, Takes* takes, const char* weights) {
           .filters = weights};
 }
 
+Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch) {
+  using enum Role;
+  return {.kind = "conv2dBackwardWeights",
+          .inputs = {{"x", activation}, {"gy", activation}},
+          .outputs = {{"gw", filters}, {"gb", parameter, true}},
+          .check = check_weights,
+          .make = make,
+          .scratch = scratch,
+          .takes = takes,
+          .layout = layout,
+          .filters = kRowsOfFilters};
+}
+
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) {
   const Attributes& attributes = request.attributes;
   if (kLanes < 8 || attributes.number("groups", 1) != 1) return false;
@@ -225,15 +244,10 @@ bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) 
   return x[1] % kLanes == 0 && w[0] % kLanes == 0 && x[2] >= 2 && x[3] >= 2;
 }
 
-bool stores_past_caches(const float* gw, int64_t blocks, bool once) {
+bool stores_past_caches(const float* gw, int64_t blocks, bool written_once) {
+  // More weights than these are in no near cache when they are read.
   constexpr int64_t kFarWeights = int64_t{1} << 20;
-  return once && blocks * kWeightsBlock >= kFarWeights && reinterpret_cast<uintptr_t>(gw) % sizeof(Floats) == 0;
-}
-
-void check_weights(const Shapes& shapes) {
-  const Shape y = result_of(shapes.input(0), shapes.output(0));
-  shapes.input_is(1, y);
-  if (shapes.has_output(1)) shapes.output_is(1, {y[1]});
+  return written_once && blocks * kWeightsBlock >= kFarWeights && reinterpret_cast<uintptr_t>(gw) % sizeof(Floats) == 0;
 }
 
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {

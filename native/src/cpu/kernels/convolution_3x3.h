@@ -53,14 +53,16 @@ inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2
 
 using Make = std::unique_ptr<Kernel>(const OperatorSpec& spec);
 using Takes = bool(const LoweringRequest& request, const std::string& layout);
+using Scratch = size_t(const Shapes& shapes, const LoweringAnswer& answer);
 
-// The rows of kernels in the operator table: of x, w, b -> y, and of gy, w -> gx with the layout that w has.
+// The rows of kernels in the operator table. Forward, x, w, b -> y; the gradient of the data, gy, w -> gx, with the layout that w has; that
+// of the weights, x, gy -> gw, gb, with the layout of activations, or null where there are several.
 Operator forward_operator(Make* make, Takes* takes);
 Operator backward_data_operator(Make* make, Takes* takes, const char* weights);
+Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch = nullptr);
 
-// Whether gw is stored past the caches, in `blocks` blocks of weights: where each sum is written once, and there are too many for a near
-// cache to keep them until they are read.
-bool stores_past_caches(const float* gw, int64_t blocks, bool once);
+// Whether the `blocks` blocks of gw are to be stored past the caches. They must be aligned, and each of their sums written once.
+bool stores_past_caches(const float* gw, int64_t blocks, bool written_once);
 
 inline void store_past_caches(float* to, Floats value) {
 #if defined(__AVX512F__)
@@ -72,14 +74,11 @@ inline void store_past_caches(float* to, Floats value) {
 #endif
 }
 
-// Before a thread tells others that what it stored past the caches is there.
+// Makes these stores visible to other threads: before a thread tells them that it is done.
 inline void end_stores_past_caches() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
 }
-
-// Of x, gy -> gw, gb.
-void check_weights(const Shapes& shapes);
 
 }  // namespace arbalest::kernels::convolution_3x3

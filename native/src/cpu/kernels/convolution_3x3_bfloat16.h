@@ -17,21 +17,6 @@ struct Steps {
   }
 };
 
-// The row of a kernel in the operator table; `layout` is that of activations, where it has but one.
-template <class Weights>
-Operator bfloat16_weights(bool (*takes)(const LoweringRequest& request, const std::string& layout), const char* layout) {
-  using enum Role;
-  return {.kind = "conv2dBackwardWeights",
-          .inputs = {{"x", activation}, {"gy", activation}},
-          .outputs = {{"gw", filters}, {"gb", parameter, true}},
-          .check = check_weights,
-          .make = make_only<Weights>,
-          .scratch = Weights::scratch,
-          .takes = takes,
-          .layout = layout,
-          .filters = kRowsOfFilters};
-}
-
 // Whether it is such a gradient.
 inline bool has_bfloat16_weights(const LoweringRequest& request) {
   return request.precision == Type::bf16 && has_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0));

@@ -1,7 +1,7 @@
 // Convolutions of 3x3 of images of 2 to 4 pixels a side, and the gradient of their x. They have more weights than pixels, so that what
-// takes time is to bring each weight to where it is multiplied. A block of weights lies in the nearest cache while it meets all images,
-// and the next one is fetched meanwhile. Both passes read the weights as their gradient is written: no copy of all of them is made.
-// What a tap would multiply outside of an image is left out when this is compiled.
+// takes time is to bring each weight to where it is multiplied. A block of weights lies in the nearest cache while it meets a group of
+// images, and the next one is fetched meanwhile. Both passes read the weights as their gradient is written: no copy of all of them is
+// made. What a tap would multiply outside of an image is left out when this is compiled.
 #include <algorithm>
 #include <utility>
 
@@ -16,14 +16,14 @@ namespace {
 
 using namespace convolution_3x3;
 
-// Pixels of which the nearest cache holds the sums, beside two blocks of weights.
+// Pixels of a group, of which the nearest cache holds the sums beside a block of weights.
 constexpr int64_t kPixels = 128;
 
 // Rows of taps that are kept in registers: a pixel, once it is loaded, serves all of them.
 constexpr int kTapRows = kLanes == 16 ? kSide : 1;
 constexpr int kSums = kLanes == 16 ? 20 : 9;
 // Rows of an image, and images, whose sums are kept in registers beside them.
-template <int Side> constexpr int kRows = Side* Side > kSums ? Side / 2 : Side;
+template <int Side> constexpr int kRows = kSums < (Side * Side) ? Side / 2 : Side;
 template <int Side> constexpr int kImages = kSums / (Side * kRows<Side>);
 
 enum class Direction { forward, backward };
@@ -43,10 +43,12 @@ template <class T, Direction direction> class Convolution {
   // Adds the biases, unless null.
   void run(const float* biases, bool relu) const {
     const auto run_images = [&]<int Side>() {
-      for_each(y_.blocks, x_.images * x_.image() * y_.blocks, [&](int64_t block) {
-        constexpr int64_t kTogether = kPixels / (Side * Side);
-        for (int64_t first = 0; first < x_.images; first += kTogether)
-          compute<Side>(block, first, std::min(kTogether, x_.images - first), Finish(biases, block, relu));
+      constexpr int64_t kTogether = kPixels / (Side * Side);
+      const int64_t groups = (x_.images + kTogether - 1) / kTogether, items = y_.blocks * groups;
+      for_each(items, x_.images * x_.image() * y_.blocks, [&](int64_t item) {
+        const int64_t block = item / groups, first = item % groups * kTogether;
+        const Group group{block, first, std::min(kTogether, x_.images - first)};
+        compute<Side>(group, item + 1 < items ? weights_of((item + 1) / groups) : nullptr, Finish(biases, block, relu));
       });
     };
     if (x_.width == 2) return run_images.template operator()<2>();
@@ -65,15 +67,24 @@ template <class T, Direction direction> class Convolution {
     alignas(sizeof(Floats)) Item of[kTaps][kItems][kLanes];
   };
 
-  template <int Side> void compute(int64_t block, int64_t first, int64_t images, const Finish& finish) const {
+  // Images of which a block of y is computed.
+  struct Group {
+    int64_t block, first, images;
+  };
+
+  const float* weights_of(int64_t block) const { return weights_ + block * block_of_y_; }
+
+  // `after`: the weights that are wanted next, or null.
+  template <int Side> void compute(const Group& group, const float* after, const Finish& finish) const {
+    const auto& [block, first, images] = group;
     Taps taps;
     alignas(sizeof(Floats)) float sums[kPixels * kLanes];
     std::fill_n(sums, images * y_.plane(), 0.0f);
-    const float* weights = weights_ + block * block_of_y_;
+    const float* weights = weights_of(block);
     for (int64_t channels = 0; channels < x_.blocks; ++channels, weights += block_of_x_) {
       const Item* x = x_data_ + (first * x_.image() + channels * x_.plane()) / kValues<Item>;
       const Item* const ready = made_ready(weights, taps);
-      const float* next = weights + block_of_x_;
+      const float* next = channels + 1 < x_.blocks ? weights + block_of_x_ : after;
       in_pieces<kImages<Side>>(images, [&]<int Images>(int64_t image) {
         const auto add_rows = [&]<int First>() {
           add<Side, Images, First>(x + image * x_.image() / kValues<Item>, ready, std::exchange(next, nullptr), sums + image * y_.plane());

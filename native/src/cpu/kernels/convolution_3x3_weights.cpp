@@ -138,21 +138,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return takes_shapes(request, x, shape_at(request.outputs, 0), layout) && (kLanes == 16 || x[3] <= 4);
 }
 
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "conv2dBackwardWeights",
-       .inputs = {{"x", activation}, {"gy", activation}},
-       .outputs = {{"gw", filters}, {"gb", parameter, true}},
-       .check = check_weights,
-       .make = make_only<BackwardWeights>,
-       .takes = takes_weights,
-       .layout = kActivations,
-       .filters = kRowsOfFilters},
-  };
-}
-
-const Registered kRegistered{operators()};
+const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, kActivations)}};
 
 }  // namespace
 }  // namespace arbalest::kernels

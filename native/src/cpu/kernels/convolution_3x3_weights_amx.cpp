@@ -5,7 +5,7 @@
 // pixels in one panel of gy, and with odd ones in another, and each tap finds its pairs whole in one of them.
 #include "cpu/kernels/convolution_3x3_bfloat16.h"
 
-#if defined(__AVX512BW__)
+#if defined(__AVX512BF16__)
 
 #include <algorithm>
 
@@ -265,7 +265,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return layout == kLayout && has_bfloat16_weights(request) && has_tiles();
 }
 
-const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, kLayout)}};
+const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, kLayout, BackwardWeights::scratch)}};
 
 }  // namespace
 

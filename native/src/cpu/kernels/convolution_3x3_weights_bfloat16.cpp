@@ -245,7 +245,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return (layout == "nhwc" || layout == kActivations) && has_bfloat16_weights(request) && !has_tiles();
 }
 
-const Registered kRegistered{{bfloat16_weights<BackwardWeights>(takes_weights, nullptr)}};
+const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, nullptr, BackwardWeights::scratch)}};
 
 }  // namespace
 }  // namespace arbalest::kernels

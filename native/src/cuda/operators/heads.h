@@ -25,7 +25,7 @@ struct Heads {
 };
 
 // Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). A place
-// behind the end of its sequence gets zero, whatever was there: products multiply it by zero, which would not make nothing of a NaN.
+// behind the end of its sequence gets zero, whatever was there: products multiply it by zero, and zero times NaN is NaN.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
