@@ -61,7 +61,7 @@ Operator forward_operator(Make* make, Takes* takes);
 Operator backward_data_operator(Make* make, Takes* takes, const char* weights);
 Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch = nullptr);
 
-// Whether the `blocks` blocks of gw are to be stored past the caches. They must be aligned, and each of their sums written once.
+// Whether the `blocks` blocks of gw are stored past the caches: where they are many and aligned, and each of their sums is written once.
 bool stores_past_caches(const float* gw, int64_t blocks, bool written_once);
 
 inline void store_past_caches(float* to, Floats value) {

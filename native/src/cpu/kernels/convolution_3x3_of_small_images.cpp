@@ -1,6 +1,6 @@
 // Convolutions of 3x3 of images of 2 to 4 pixels a side, and the gradient of their x. They have more weights than pixels, so that what
-// takes time is to bring each weight to where it is multiplied. A block of weights lies in the nearest cache while it meets a group of
-// images, and the next one is fetched meanwhile. Both passes read the weights as their gradient is written: no copy of all of them is
+// takes time is to bring each weight to where it is multiplied. A block of weights lies in the nearest cache while it meets a share of
+// the images, and the next one is fetched meanwhile. Both passes read the weights as their gradient is written: no copy of all of them is
 // made. What a tap would multiply outside of an image is left out when this is compiled.
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace convolution_3x3;
 
-// Pixels of a group, of which the nearest cache holds the sums beside a block of weights.
+// Pixels of a share, of which the nearest cache holds the sums beside a block of weights.
 constexpr int64_t kPixels = 128;
 
 // Rows of taps that are kept in registers: a pixel, once it is loaded, serves all of them.
@@ -44,11 +44,11 @@ template <class T, Direction direction> class Convolution {
   void run(const float* biases, bool relu) const {
     const auto run_images = [&]<int Side>() {
       constexpr int64_t kTogether = kPixels / (Side * Side);
-      const int64_t groups = (x_.images + kTogether - 1) / kTogether, items = y_.blocks * groups;
+      const int64_t shares = (x_.images + kTogether - 1) / kTogether, items = y_.blocks * shares;
       for_each(items, x_.images * x_.image() * y_.blocks, [&](int64_t item) {
-        const int64_t block = item / groups, first = item % groups * kTogether;
-        const Group group{block, first, std::min(kTogether, x_.images - first)};
-        compute<Side>(group, item + 1 < items ? weights_of((item + 1) / groups) : nullptr, Finish(biases, block, relu));
+        const int64_t block = item / shares, first = item % shares * kTogether;
+        const Share share{block, first, std::min(kTogether, x_.images - first)};
+        compute<Side>(share, item + 1 < items ? weights_of((item + 1) / shares) : nullptr, Finish(biases, block, relu));
       });
     };
     if (x_.width == 2) return run_images.template operator()<2>();
@@ -68,15 +68,15 @@ template <class T, Direction direction> class Convolution {
   };
 
   // Images of which a block of y is computed.
-  struct Group {
+  struct Share {
     int64_t block, first, images;
   };
 
   const float* weights_of(int64_t block) const { return weights_ + block * block_of_y_; }
 
   // `after`: the weights that are wanted next, or null.
-  template <int Side> void compute(const Group& group, const float* after, const Finish& finish) const {
-    const auto& [block, first, images] = group;
+  template <int Side> void compute(const Share& share, const float* after, const Finish& finish) const {
+    const auto& [block, first, images] = share;
     Taps taps;
     alignas(sizeof(Floats)) float sums[kPixels * kLanes];
     std::fill_n(sums, images * y_.plane(), 0.0f);

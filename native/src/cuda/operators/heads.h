@@ -24,8 +24,8 @@ struct Heads {
   int64_t scores() const { return rows() * length; }
 };
 
-// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). A place
-// behind the end of its sequence gets zero, whatever was there: products multiply it by zero, and zero times NaN is NaN.
+// Between (N, T, parts, heads, width), where `parts` are query, key and value or a result alone, and (parts, N, heads, T, width). Places
+// behind the end of a sequence become zeros both ways. Products multiply them by zeros, and zero times NaN is NaN.
 template <class T, int V> struct MoveHeads {
   const T* from;
   T* to;
