@@ -1,6 +1,6 @@
 // Convolutions of 3x3 with stride 1 and padding 1 where channels fill blocks, and a register of filters is computed at once. A processor
 // loads about as many values a cycle as it multiplies and adds, so that what is loaded for one multiply-add alone makes loads the limit:
-// here each value that is loaded serves several taps.
+// in all of these kernels each value that is loaded serves several.
 #pragma once
 
 #include <string>
@@ -25,10 +25,12 @@ struct Blocked {
   int64_t image() const { return blocks * plane(); }
 };
 
-// The layouts: of activations; of weights (O, I, 3, 3), rows of filters in blocks of channels; and rows of channels in blocks of filters.
+// The layouts: of activations; and of weights (O, I, 3, 3), rows of filters in blocks of channels.
 inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
 inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
-inline constexpr const char* kRowsOfChannels = kLanes == 16 ? "ABcd16a16b" : "ABcd8a8b";
+
+// Backward is the gradient of the data: there x is the gradient of y, and y is that of x.
+enum class Direction { forward, backward };
 
 // What becomes of the sums of a block of filters. `biases` are (O) or null.
 class Finish {
@@ -55,11 +57,14 @@ using Make = std::unique_ptr<Kernel>(const OperatorSpec& spec);
 using Takes = bool(const LoweringRequest& request, const std::string& layout);
 using Scratch = size_t(const Shapes& shapes, const LoweringAnswer& answer);
 
-// The rows of kernels in the operator table. Forward, x, w, b -> y; the gradient of the data, gy, w -> gx, with the layout that w has; that
-// of the weights, x, gy -> gw, gb, with the layout of activations, or null where there are several.
-Operator forward_operator(Make* make, Takes* takes);
-Operator backward_data_operator(Make* make, Takes* takes, const char* weights);
+// The rows of kernels in the operator table. Forward, x, w, b -> y; the gradient of the data, gy, w -> gx; that of the weights,
+// x, gy -> gw, gb, with the layout of activations, or null where there are several.
+Operator forward_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
+Operator backward_data_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
 Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch = nullptr);
+
+// The gradient of the biases (O) in f32, which has the layout of activations.
+void sum_biases(const Blocked& y, const float* gy, float* gb);
 
 // Whether the `blocks` blocks of gw are stored past the caches: where they are many and aligned, and each of their sums is written once.
 bool stores_past_caches(const float* gw, int64_t blocks, bool written_once);

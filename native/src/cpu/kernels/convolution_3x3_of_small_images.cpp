@@ -10,6 +10,7 @@
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/tiles.h"
+#include "cpu/kernels/winograd.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -26,29 +27,27 @@ constexpr int kSums = kLanes == 16 ? 20 : 9;
 template <int Side> constexpr int kRows = kSums < (Side * Side) ? Side / 2 : Side;
 template <int Side> constexpr int kImages = kSums / (Side * kRows<Side>);
 
-enum class Direction { forward, backward };
-
-// Backward, x is the gradient of y, and y is that of x.
-template <class T, Direction direction> class Convolution {
+template <class T, Direction direction> class Convolution final : public Kernel {
  public:
-  Convolution(const Tensor& x, const Tensor& weights, const Tensor& y)
-      : x_(x.shape()),
-        y_(y.shape()),
-        x_data_(reinterpret_cast<const Item*>(x.as<T>())),
-        weights_(weights.as<float>()),
-        y_data_(y.as<T>()),
+  explicit Convolution(const OperatorSpec& spec)
+      : x_(spec.inputs[0].shape()),
+        y_(spec.outputs[0].shape()),
+        x_data_(reinterpret_cast<const Item*>(spec.inputs[0].as<T>())),
+        weights_(spec.inputs[1].as<float>()),
+        biases_(kForward ? input<float>(spec, 2) : nullptr),
+        y_data_(spec.outputs[0].as<T>()),
+        relu_(kForward && spec.attributes.number("relu", 0) != 0),
         block_of_x_(kForward ? kWeightsBlock : y_.blocks * kWeightsBlock),
         block_of_y_(kForward ? x_.blocks * kWeightsBlock : kWeightsBlock) {}
 
-  // Adds the biases, unless null.
-  void run(const float* biases, bool relu) const {
+  void run(const StepContext&) override {
     const auto run_images = [&]<int Side>() {
       constexpr int64_t kTogether = kPixels / (Side * Side);
       const int64_t shares = (x_.images + kTogether - 1) / kTogether, items = y_.blocks * shares;
       for_each(items, x_.images * x_.image() * y_.blocks, [&](int64_t item) {
         const int64_t block = item / shares, first = item % shares * kTogether;
         const Share share{block, first, std::min(kTogether, x_.images - first)};
-        compute<Side>(share, item + 1 < items ? weights_of((item + 1) / shares) : nullptr, Finish(biases, block, relu));
+        compute<Side>(share, item + 1 < items ? weights_of((item + 1) / shares) : nullptr, Finish(biases_, block, relu_));
       });
     };
     if (x_.width == 2) return run_images.template operator()<2>();
@@ -189,39 +188,19 @@ template <class T, Direction direction> class Convolution {
   }
 
   const Blocked x_, y_;
-  const Item* x_data_;    // (N, I / lanes, H, W, lanes)
-  const float* weights_;  // (O, I, 3, 3) in rows of filters
-  T* y_data_;             // (N, O / lanes, H, W, lanes)
+  const Item* x_data_;              // (N, I, H, W) in blocks
+  const float *weights_, *biases_;  // (O, I, 3, 3) in rows of filters, (O) or null
+  T* y_data_;                       // (N, O, H, W) in blocks
+  const bool relu_;
   const int64_t block_of_x_, block_of_y_;
 };
 
-template <class T> class Forward final : public Kernel {
- public:
-  explicit Forward(const OperatorSpec& spec)
-      : convolution_(spec.inputs[0], spec.inputs[1], spec.outputs[0]),
-        biases_(input<float>(spec, 2)),
-        relu_(spec.attributes.number("relu", 0) != 0) {}
-
-  void run(const StepContext&) override { convolution_.run(biases_, relu_); }
-
- private:
-  const Convolution<T, Direction::forward> convolution_;
-  const float* biases_;
-  const bool relu_;
-};
-
-template <class T> class BackwardData final : public Kernel {
- public:
-  explicit BackwardData(const OperatorSpec& spec) : convolution_(spec.inputs[0], spec.inputs[1], spec.outputs[0]) {}
-
-  void run(const StepContext&) override { convolution_.run(nullptr, false); }
-
- private:
-  const Convolution<T, Direction::backward> convolution_;
-};
+template <class T> using Forward = Convolution<T, Direction::forward>;
+template <class T> using BackwardData = Convolution<T, Direction::backward>;
 
 // `x` (N, I, H, W), `w` (O, I, 3, 3). Tiles of AMX multiply faster than pairs.
 bool takes_images(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
+  if (winograd::takes(request, x, w, layout)) return false;
   if (layout != kActivations || !has_shapes(request, x, w) || x[2] != x[3] || x[3] > 4) return false;
   return request.precision == Type::f32 || !has_tiles();
 }
@@ -235,7 +214,7 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
 }
 
 const Registered kRegistered{
-    {forward_operator(make_typed<Forward>, takes_forward), backward_data_operator(make_typed<BackwardData>, takes_data, kRowsOfFilters)}};
+    {forward_operator(make_typed<Forward>, takes_forward), backward_data_operator(make_typed<BackwardData>, takes_data)}};
 
 }  // namespace
 }  // namespace arbalest::kernels

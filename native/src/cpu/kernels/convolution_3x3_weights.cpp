@@ -1,8 +1,9 @@
-// The gradient of the weights of a convolution of 3x3.
+// The gradient of the weights of a convolution of 3x3, where images are too small for Winograd's transforms.
 #include <algorithm>
 
 #include "cpu/kernels/convolution_3x3.h"
 #include "cpu/kernels/parallel.h"
+#include "cpu/kernels/winograd.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -39,7 +40,7 @@ class BackwardWeights final : public Kernel {
       }
       if (past_caches_) end_stores_past_caches();
     });
-    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { add_biases(block); });
+    if (gb_) sum_biases(y_, gy_, gb_);
   }
 
  private:
@@ -111,20 +112,6 @@ class BackwardWeights final : public Kernel {
       store_sums([](float* to, Floats value) { store(to, value); });
   }
 
-  // A row of outputs at a time, since a long sum in float is inexact.
-  void add_biases(int64_t block) const {
-    double totals[kLanes] = {};
-    for (int64_t image = 0; image < y_.images; ++image) {
-      const float* gy = gy_ + image * y_.image() + block * y_.plane();
-      for (int64_t row = 0; row < y_.height; ++row) {
-        Floats sum{};
-        for (int64_t column = 0; column < y_.width; ++column, gy += kLanes) sum += load(gy);
-        for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
-      }
-    }
-    for (int lane = 0; lane < kLanes; ++lane) gb_[block * kLanes + lane] = static_cast<float>(totals[lane]);
-  }
-
   const Blocked x_, y_;
   const float *from_, *gy_;
   float *gw_, *gb_;  // (O, I, 3, 3) in rows of filters, (O)
@@ -134,8 +121,9 @@ class BackwardWeights final : public Kernel {
 // With AVX2 no register is left beside the sums, and the compiler keeps one of them in memory. There oneDNN is faster, except on the
 // smallest images.
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  const Shape x = shape_at(request.inputs, 0);
-  return takes_shapes(request, x, shape_at(request.outputs, 0), layout) && (kLanes == 16 || x[3] <= 4);
+  const Shape x = shape_at(request.inputs, 0), w = shape_at(request.outputs, 0);
+  if (winograd::takes(request, x, w, layout)) return false;
+  return takes_shapes(request, x, w, layout) && (kLanes == 16 || x[3] <= 4);
 }
 
 const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, kActivations)}};

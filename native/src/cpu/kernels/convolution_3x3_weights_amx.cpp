@@ -51,7 +51,7 @@ class BackwardWeights final : public Kernel {
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
         panels_(x_, y_),
-        scratch_(spec, panels_.items()),
+        scratch_(spec, panels_.elements),
         pixels_(static_cast<size_t>(panels_.tiles * kPixels), kNone) {
     for (int64_t image = 0, pixel = 0; image < panels_.images; ++image) {
       for (int64_t row = 0; row < x_.height; ++row) {
@@ -62,7 +62,7 @@ class BackwardWeights final : public Kernel {
   }
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
-    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).items() * sizeof(uint16_t);
+    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).elements * sizeof(uint16_t);
   }
 
   // Blocks of channels, of filters, and of both are independent of each other: threads share them.
@@ -93,17 +93,9 @@ class BackwardWeights final : public Kernel {
       of_gy = x.blocks * kChannels * channel;
       elements = static_cast<size_t>(of_gy + y.blocks * 2 * pairs * kPair);
     }
-
-    // With those that may be lost to the alignment of the first one.
-    size_t items() const { return elements + kPixels; }
   };
 
   static constexpr int64_t kNone = -1;
-
-  uint16_t* panels_begin() const {
-    const auto address = reinterpret_cast<uintptr_t>(&scratch_[0]);
-    return &scratch_[0] + ((64 - address % 64) % 64) / sizeof(uint16_t);
-  }
 
   // The pixel of `images` that lies at a place of the panels, zeros where there is none; in `from`, pixels lie `step` apart.
   const bf16* pixel_at(int64_t place, const bf16* from, int64_t step, int64_t images) const {
@@ -115,7 +107,7 @@ class BackwardWeights final : public Kernel {
   void transpose_block(int64_t block, int64_t first, int64_t images) const {
     const int64_t step = x_.blocks * kChannels;
     const bf16* from = from_ + first * x_.image() + block * kChannels;
-    uint16_t* to = panels_begin() + block * kChannels * panels_.channel;
+    uint16_t* to = &scratch_[0] + block * kChannels * panels_.channel;
     for (int64_t place = 0; place < panels_.channel; place += kPixels) {
       transpose_tile([&](int64_t i) { return loaded(pixel_at(place + i, from, step, images)); }, to + place, panels_.channel);
     }
@@ -147,7 +139,7 @@ class BackwardWeights final : public Kernel {
   void interleave_block(int64_t block, int64_t first, int64_t images) const {
     const int64_t step = y_.blocks * kChannels;
     const bf16* from = gy_ + first * y_.image() + block * kChannels;
-    uint16_t *even = panels_begin() + panels_.of_gy + block * 2 * panels_.pairs * kPair, *odd = even + panels_.pairs * kPair;
+    uint16_t *even = &scratch_[0] + panels_.of_gy + block * 2 * panels_.pairs * kPair, *odd = even + panels_.pairs * kPair;
     const auto filters = [&](int64_t place) { return lengthened(reinterpret_cast<Halves>(loaded(pixel_at(place, from, step, images)))); };
     Words last{};
     for (int64_t pair = 0; pair < panels_.pairs; ++pair, even += kPair) {
@@ -166,8 +158,8 @@ class BackwardWeights final : public Kernel {
     const Tiles tiles;
     // The compiler does not know that tiles read and write memory.
     asm volatile("" : : : "memory");
-    const uint16_t* x = panels_begin() + item % x_.blocks * kChannels * panels_.channel;
-    const uint16_t* gy = panels_begin() + panels_.of_gy + item / x_.blocks * 2 * panels_.pairs * kPair;
+    const uint16_t* x = &scratch_[0] + item % x_.blocks * kChannels * panels_.channel;
+    const uint16_t* gy = &scratch_[0] + panels_.of_gy + item / x_.blocks * 2 * panels_.pairs * kPair;
     float* sums = gw_ + item * kWeightsBlock;
     add_two_rows(x, gy, more, sums);
     add_last_row(x, gy, more, sums + 2 * kSide * kTapSize);

@@ -39,10 +39,10 @@ class BackwardWeights final : public Kernel {
         gb_(output<float>(spec, 1)),
         panels_(x_, y_),
         past_caches_(stores_past_caches(gw_, y_.blocks * x_.blocks, couples() * x_.height * x_.width <= kNearPairs)),
-        scratch_(spec, panels_.items()) {}
+        scratch_(spec, panels_.elements) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
-    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).items() * sizeof(Pair);
+    return Panels(Blocked(shapes.input(0)), Blocked(shapes.input(1))).elements * sizeof(Pair);
   }
 
   // Rows are independent of each other, and so are blocks of weights: threads share them.
@@ -87,15 +87,7 @@ class BackwardWeights final : public Kernel {
       of_gy = x.blocks * x_block;
       elements = static_cast<size_t>(of_gy + y.blocks * y_block);
     }
-
-    // With those that may be lost to the alignment of the first one.
-    size_t items() const { return elements + kLanes; }
   };
-
-  Pair* panels_begin() const {
-    const auto address = reinterpret_cast<intptr_t>(&scratch_[0]);
-    return &scratch_[0] + (kLine - address % kLine) % kLine / static_cast<int64_t>(sizeof(Pair));
-  }
 
   int64_t couples() const { return (x_.images + 1) / 2; }
 
@@ -113,8 +105,8 @@ class BackwardWeights final : public Kernel {
   void pack_row(int64_t first, int64_t place, int64_t row) const {
     const int64_t couple = first + place, height = height_of(couple);
     const bool inside = row >= 0 && row < height;
-    Pair *x = panels_begin() + place * panels_.x_plane + (row + 1) * x_.row(),
-         *gy = panels_begin() + panels_.of_gy + place * panels_.y_plane + row * y_.row();
+    Pair *x = &scratch_[0] + place * panels_.x_plane + (row + 1) * x_.row(),
+         *gy = &scratch_[0] + panels_.of_gy + place * panels_.y_plane + row * y_.row();
     if (inside || (is_alone(couple) && row <= height)) pack(x_, x_steps_, from_, couple, row, x, panels_.x_block);
     if (inside) pack(y_, y_steps_, gy_, couple, row, gy, panels_.y_block);
   }
@@ -145,8 +137,8 @@ class BackwardWeights final : public Kernel {
   }
 
   void add_block(int64_t item, Range packed, Range next) const {
-    const Pair *x = panels_begin() + item % x_.blocks * panels_.x_block,
-               *gy = panels_begin() + panels_.of_gy + item / x_.blocks * panels_.y_block;
+    const Pair *x = &scratch_[0] + item % x_.blocks * panels_.x_block,
+               *gy = &scratch_[0] + panels_.of_gy + item / x_.blocks * panels_.y_block;
     Ahead ahead_of_x = ahead(x_, from_, next, item), ahead_of_gy = ahead(y_, gy_, next, item);
     float* sums = gw_ + item * kWeightsBlock;
     const int64_t images = std::max<int64_t>(1, kNearPairs / (x_.height * x_.width)), rows = std::max<int64_t>(1, kNearPairs / x_.width);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -101,11 +103,14 @@ template <class Body> auto for_type(Type type, const Body& body) {
 // The kernel of an operator that has one storage type.
 template <class Made> std::unique_ptr<Kernel> make_only(const OperatorSpec& spec) { return std::make_unique<Made>(spec); }
 
-// Items that a run writes before it reads them: in the planned scratch, or in memory of its own where that is too small.
+// Items that a run writes before it reads them: in the planned scratch, or in memory of its own where that is too small. The first one
+// begins a line of the caches.
 template <class T> class PlannedItems {
  public:
-  PlannedItems(const OperatorSpec& spec, size_t items) : own_(spec.scratch_bytes < items * sizeof(T) ? items : 0) {
-    items_ = own_.empty() ? static_cast<T*>(spec.scratch) : own_.data();
+  PlannedItems(const OperatorSpec& spec, size_t items) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    if (spec.scratch_bytes < items * sizeof(T)) own_.reset(::operator new(items * sizeof(T), kLine));
+    items_ = static_cast<T*>(own_ ? own_.get() : spec.scratch);
   }
   PlannedItems(const PlannedItems&) = delete;
   PlannedItems& operator=(const PlannedItems&) = delete;
@@ -113,7 +118,13 @@ template <class T> class PlannedItems {
   T& operator[](size_t i) const { return items_[i]; }
 
  private:
-  std::vector<T> own_;
+  static constexpr std::align_val_t kLine{64};
+
+  struct Delete {
+    void operator()(void* memory) const { ::operator delete(memory, kLine); }
+  };
+
+  std::unique_ptr<void, Delete> own_;
   T* items_;
 };
 

@@ -1,0 +1,307 @@
+// y of a convolution of 3x3 by Winograd's transforms, and the gradient of its x: that is the convolution of the gradient of y with each
+// filter turned around.
+#include <omp.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/pieces.h"
+#include "cpu/kernels/winograd.h"
+
+namespace arbalest::kernels {
+namespace {
+
+using namespace convolution_3x3;
+using namespace winograd;
+
+// Blocks of filters that are multiplied together, so that each value that is loaded of a tile serves both.
+constexpr int kFilters = 2;
+// Tiles whose sums are kept in registers.
+template <int Filters> constexpr int kSums = (kLanes == 16 ? 28 : 12) / Filters;
+
+// Floats of transformed tiles that the second cache holds beside transformed weights.
+constexpr int64_t kTilesFloats = 64 * 1024;
+// Blocks of channels whose transformed weights it holds beside transformed tiles.
+constexpr int64_t kBlocksAtOnce = 64 / kLanes;
+
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+
+// Transforms the taps between a block of channels and one of filters, and fetches `next`, those that are wanted then. `product` is how far
+// it is from one product to the next.
+[[gnu::noinline]] void transform_weights(const float* taps, const float* next, float* to, int64_t product) {
+  for (int channel = 0; channel < kLanes; ++channel, taps += kLanes, to += kLanes) {
+    // Into the second cache: the first has room for fewer fetches under way than are needed.
+    for (int tap = 0; tap < kTaps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
+    transform_square<kSide, kPatch, transform_taps>(
+        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * kSide + column) * kTapSize); },
+        [&](int row, int column, Floats value) __attribute__((always_inline)) { store(to + (row * kPatch + column) * product, value); });
+  }
+}
+
+// The same taps with filters in the place of channels, from the last one to the first one.
+[[gnu::noinline]] void turn_around(const float* weights, float* taps) {
+  for (int tap = kTaps - 1; tap >= 0; --tap, weights += kTapSize) {
+    Floats square[kLanes];
+#pragma GCC unroll 16
+    for (int row = 0; row < kLanes; ++row) square[row] = load(weights + row * kLanes);
+    transpose(square);
+#pragma GCC unroll 16
+    for (int row = 0; row < kLanes; ++row) store(taps + tap * kTapSize + row * kLanes, square[row]);
+  }
+}
+
+// What is multiplied for a product: transformed tiles of some blocks of channels, and weights of a block of filters or of two.
+struct Factors {
+  const float *tiles, *weights;
+  int64_t blocks, block_of_tiles, filters_of_weights;
+};
+
+// Sums over channels for Tiles tiles and Filters blocks of filters, or adds to them.
+template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(const Factors& factors, float* sums, int64_t filters_of_sums) {
+  Floats sum[Filters][Tiles] = {};
+  const auto for_sums = [&](const auto& body) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+    for (int filters = 0; filters < Filters; ++filters) {
+#pragma GCC unroll 28
+      for (int tile = 0; tile < Tiles; ++tile) body(sum[filters][tile], sums + filters * filters_of_sums + tile * kLanes);
+    }
+  };
+  if constexpr (Adds) for_sums([](Floats& each, const float* from) { each = load(from); });
+  const float *tiles = factors.tiles, *weights = factors.weights;
+  for (int64_t block = 0; block < factors.blocks; ++block, tiles += factors.block_of_tiles) {
+    for (int lane = 0; lane < kLanes; ++lane, weights += kLanes) {
+      Floats weight[Filters];
+#pragma GCC unroll 2
+      for (int filters = 0; filters < Filters; ++filters)
+        weight[filters] = in_register(load(weights + filters * factors.filters_of_weights));
+#pragma GCC unroll 28
+      for (int tile = 0; tile < Tiles; ++tile) {
+        Floats value = all(tiles[tile * kLanes + lane]);
+        if constexpr (Filters > 1) value = in_register(value);
+#pragma GCC unroll 2
+        for (int filters = 0; filters < Filters; ++filters) sum[filters][tile] += value * weight[filters];
+      }
+    }
+  }
+  for_sums([](Floats each, float* to) { store(to, each); });
+}
+
+// Backward, x is the gradient of y, and y is that of x.
+template <Direction direction> class Convolution final : public Kernel {
+ public:
+  explicit Convolution(const OperatorSpec& spec)
+      : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape()),
+        x_(spec.inputs[0].as<float>()),
+        weights_(spec.inputs[1].as<float>()),
+        biases_(kForward ? input<float>(spec, 2) : nullptr),
+        y_(spec.outputs[0].as<float>()),
+        relu_(kForward && spec.attributes.number("relu", 0) != 0),
+        memory_(spec, sizes_.memory(omp_get_max_threads())) {}
+
+  static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
+    return Sizes(shapes.input(0), shapes.output(0)).memory(1) * sizeof(float);
+  }
+
+  void run(const StepContext&) override {
+    if (sizes_.weights_first)
+      run_weights_first();
+    else
+      run_tiles_first();
+  }
+
+ private:
+  static constexpr bool kForward = direction == Direction::forward;
+
+  struct Sizes {
+    Blocked x, y;
+    Tiles tiles;
+    bool weights_first;    // all weights are transformed before the tiles, and these some rows at a time; else the other way around
+    int64_t rows, blocks;  // of tiles, and of channels of the weights, that are transformed together
+    Panel of_tiles, of_sums;
+    int64_t of_weights, of_filters;  // floats from one product to the next, and of a block of filters
+
+    Sizes(const Shape& of_x, const Shape& of_y)
+        : x(of_x),
+          y(of_y),
+          tiles(x),
+          weights_first(kProducts * kTapSize * x.blocks * y.blocks <= Panel(x.blocks, tiles.count()).floats()),
+          rows(weights_first ? std::clamp<int64_t>(kTilesFloats / (Panel(x.blocks, tiles.across).floats()), 1, tiles.rows) : tiles.rows),
+          blocks(weights_first ? x.blocks : std::min(x.blocks, kBlocksAtOnce)),
+          of_tiles(x.blocks, rows * tiles.across),
+          of_sums(kFilters, rows * tiles.across),
+          of_weights(blocks * kTapSize + kLanes),
+          of_filters(kProducts * of_weights) {}
+
+    // Floats for all threads, and for each.
+    int64_t shared() const { return weights_first ? y.blocks * of_filters : of_tiles.floats(); }
+    int64_t own() const { return kept() + of_sums.floats() + floats_of_row(tiles) + kWeightsBlock; }
+    // What a thread keeps transformed.
+    int64_t kept() const { return weights_first ? of_tiles.floats() : kFilters * of_filters; }
+    size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * own()); }
+
+    int64_t work() const { return x.images * x.image() * y.blocks; }
+  };
+
+  // What a thread has for itself.
+  struct Own {
+    float *kept, *sums, *row, *taps;
+  };
+
+  Own own() const {
+    float* const kept = &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.own();
+    float *const sums = kept + sizes_.kept(), *const row = sums + sizes_.of_sums.floats();
+    return {kept, sums, row, row + floats_of_row(sizes_.tiles)};
+  }
+
+  void run_weights_first() const {
+    const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
+    for_each(y.blocks, sizes_.work(), [&](int64_t filters) {
+      transform({filters, filters + 1}, {0, x.blocks}, own().taps, &memory_[0] + filters * sizes_.of_filters);
+    });
+    for_each((tiles.rows + sizes_.rows - 1) / sizes_.rows, sizes_.work(), [&](int64_t item) {
+      const Own own = this->own();
+      const Range rows{item * sizes_.rows, std::min((item + 1) * sizes_.rows, tiles.rows)};
+      for (int64_t channels = 0; channels < x.blocks; ++channels) {
+        for (int64_t row = rows.begin; row < rows.end; ++row)
+          transform_tiles(row, channels, own.row, own.kept + channels * sizes_.of_tiles.block + (row - rows.begin) * tiles.across * kLanes);
+      }
+      for (int64_t filters = 0; filters < y.blocks; filters += kFilters) {
+        const Range some{filters, std::min(filters + kFilters, y.blocks)};
+        multiply_all<false>(own.kept, &memory_[0] + filters * sizes_.of_filters, x.blocks, rows.size() * tiles.across, some.size(),
+                            own.sums);
+        finish(some, rows, own.sums);
+      }
+    });
+  }
+
+  void run_tiles_first() const {
+    const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
+    for_each(x.blocks * tiles.rows, sizes_.work(), [&](int64_t item) {
+      const int64_t channels = item / tiles.rows, row = item % tiles.rows;
+      transform_tiles(row, channels, own().row, &memory_[0] + channels * sizes_.of_tiles.block + row * tiles.across * kLanes);
+    });
+    for_each((y.blocks + kFilters - 1) / kFilters, sizes_.work(), [&](int64_t item) {
+      const Own own = this->own();
+      const Range some{item * kFilters, std::min((item + 1) * kFilters, y.blocks)};
+      for (int64_t first = 0; first < x.blocks; first += sizes_.blocks) {
+        const Range channels{first, std::min(first + sizes_.blocks, x.blocks)};
+        transform(some, channels, own.taps, own.kept);
+        const float* of_tiles = &memory_[0] + first * sizes_.of_tiles.block;
+        if (first > 0)
+          multiply_all<true>(of_tiles, own.kept, channels.size(), tiles.count(), some.size(), own.sums);
+        else
+          multiply_all<false>(of_tiles, own.kept, channels.size(), tiles.count(), some.size(), own.sums);
+      }
+      finish(some, {0, tiles.rows}, own.sums);
+    });
+  }
+
+  // Weights lie in blocks of filters, and in these in blocks of channels; backward, a filter of ours is a channel of theirs.
+  const float* weights_of(int64_t filters, int64_t channels) const {
+    return weights_ + (kForward ? filters * sizes_.x.blocks + channels : channels * sizes_.y.blocks + filters) * kWeightsBlock;
+  }
+
+  // The weights of these blocks of filters and channels, filter by filter.
+  void transform(Range filters, Range channels, float* taps, float* to) const {
+    const auto weights_at = [&](int64_t at) {
+      return weights_of(filters.begin + at / channels.size(), channels.begin + at % channels.size());
+    };
+    const int64_t count = filters.size() * channels.size();
+    for (int64_t at = 0; at < count; ++at) {
+      const float *weights = weights_at(at), *next = at + 1 < count ? weights_at(at + 1) : weights_after(filters, channels);
+      if constexpr (!kForward) {
+        turn_around(weights, taps);
+        weights = taps;
+      }
+      transform_weights(weights, next, to + at / channels.size() * sizes_.of_filters + at % channels.size() * kTapSize, sizes_.of_weights);
+    }
+  }
+
+  // What is transformed after these.
+  const float* weights_after(Range filters, Range channels) const {
+    if (channels.end < sizes_.x.blocks) return weights_of(filters.begin, channels.end);
+    return weights_of(filters.end < sizes_.y.blocks ? filters.end : 0, 0);
+  }
+
+  void transform_tiles(int64_t row, int64_t channels, float* passing, float* to) const {
+    const auto& [x, tiles] = std::tie(sizes_.x, sizes_.tiles);
+    const float* plane = x_ + row / tiles.down * x.image() + channels * x.plane();
+    transform_row<kPatch, transform_patch>(x, tiles, plane, row % tiles.down, passing, to, sizes_.of_tiles.product);
+  }
+
+  // All products of these tiles by a pair of blocks of filters, or by the last one.
+  template <bool Adds>
+  void multiply_all(const float* tiles, const float* weights, int64_t blocks, int64_t count, int64_t filters, float* sums) const {
+    const auto multiply_by = [&]<int Filters>() {
+      for (int product = 0; product < kProducts; ++product) {
+        const float* some = tiles + product * sizes_.of_tiles.product;
+        in_pieces<kSums<Filters>>(count, [&]<int Count>(int64_t first) {
+          const Factors factors{some + first * kLanes, weights + product * sizes_.of_weights, blocks, sizes_.of_tiles.block,
+                                sizes_.of_filters};
+          multiply<Filters, Count, Adds>(factors, sums + product * sizes_.of_sums.product + first * kLanes, sizes_.of_sums.block);
+        });
+      }
+    };
+    if (filters == kFilters)
+      multiply_by.template operator()<kFilters>();
+    else
+      multiply_by.template operator()<1>();
+  }
+
+  void finish(Range filters, Range rows, const float* sums) const {
+    const auto& [y, tiles] = std::tie(sizes_.y, sizes_.tiles);
+    for (int64_t block = filters.begin; block < filters.end; ++block, sums += sizes_.of_sums.block) {
+      const Finish finish(biases_, block, relu_);
+      const float* tile = sums;
+      for (int64_t row = rows.begin; row < rows.end; ++row) {
+        const int64_t top = row % tiles.down * kTile;
+        float* to = y_ + row / tiles.down * y.image() + block * y.plane() + top * y.row();
+        for (int64_t left = 0; left < y.width; left += kTile, tile += kLanes, to += kTile * kLanes)
+          store_tile(tile, std::min<int64_t>(kTile, y.height - top), std::min<int64_t>(kTile, y.width - left), finish, to);
+      }
+    }
+  }
+
+  // The outputs of a tile, of which `height` rows and `width` columns are inside.
+  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, float* to) const {
+    const auto store_inside = [&](const auto& inside) __attribute__((always_inline)) {
+      transform_square<kPatch, kTile, outputs_of>(
+          [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch + column) * sizes_.of_sums.product); },
+          [&](int row, int column, Floats value) __attribute__((always_inline)) {
+            if (inside(row, column)) store(to + row * sizes_.y.row() + column * kLanes, finish(value));
+          });
+    };
+    if (height == kTile && width == kTile)
+      store_inside([](int, int) { return true; });
+    else
+      store_inside([&](int row, int column) { return row < height && column < width; });
+  }
+
+  const Sizes sizes_;
+  const float *x_, *weights_, *biases_;  // (N, I, H, W) in blocks; (O, I, 3, 3) in rows of filters; (O)
+  float* y_;                             // (N, O, H, W) in blocks
+  const bool relu_;
+  // Of all threads, the weights or the tiles that are transformed first; then each thread's own.
+  const PlannedItems<float> memory_;
+};
+
+using Forward = Convolution<Direction::forward>;
+using BackwardData = Convolution<Direction::backward>;
+
+bool takes_forward(const LoweringRequest& request, const std::string& layout) {
+  return winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
+}
+
+bool takes_data(const LoweringRequest& request, const std::string& layout) {
+  return winograd::takes(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
+}
+
+const Registered kRegistered{{forward_operator(make_only<Forward>, takes_forward, Forward::scratch),
+                              backward_data_operator(make_only<BackwardData>, takes_data, BackwardData::scratch)}};
+
+}  // namespace
+}  // namespace arbalest::kernels
