@@ -75,14 +75,14 @@ bool stores_past_caches(const float* gw, int64_t blocks, bool written_once) {
 }
 
 // A row of outputs at a time, since a long sum in float is inexact.
-void sum_biases(const Blocked& y, const float* gy, float* gb) {
+template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T* gy, float* gb) {
   for_each(y.blocks, y.images * y.image(), [&](int64_t block) {
     double totals[kLanes] = {};
     for (int64_t image = 0; image < y.images; ++image) {
-      const float* pixel = gy + image * y.image() + block * y.plane();
       for (int64_t row = 0; row < y.height; ++row) {
+        const T* pixel = gy + image * steps.image + row * steps.row + block * steps.block;
         Floats sum{};
-        for (int64_t column = 0; column < y.width; ++column, pixel += kLanes) sum += load(pixel);
+        for (int64_t column = 0; column < y.width; ++column, pixel += steps.pixel) sum += load(pixel);
         for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
       }
     }
@@ -90,8 +90,15 @@ void sum_biases(const Blocked& y, const float* gy, float* gb) {
   });
 }
 
+template void sum_biases(const Blocked&, const Steps&, const float*, float*);
+template void sum_biases(const Blocked&, const Steps&, const bf16*, float*);
+
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
   return request.precision == Type::f32 && layout == kActivations && has_shapes(request, x, w);
+}
+
+bool has_bfloat16_weights(const LoweringRequest& request) {
+  return request.precision == Type::bf16 && has_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0));
 }
 
 }  // namespace arbalest::kernels::convolution_3x3

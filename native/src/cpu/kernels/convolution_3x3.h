@@ -29,6 +29,18 @@ struct Blocked {
 inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
 inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
 
+// How far it is in an activation from one image, row, pixel and block of channels to the next.
+struct Steps {
+  int64_t image, row, pixel, block;
+
+  Steps(const Blocked& shape, const std::string& layout) : image(shape.image()) {
+    const bool blocked = layout == kActivations;
+    row = blocked ? shape.row() : shape.blocks * shape.row();
+    pixel = blocked ? kLanes : shape.blocks * kLanes;
+    block = blocked ? shape.plane() : kLanes;
+  }
+};
+
 // Backward is the gradient of the data: there x is the gradient of y, and y is that of x.
 enum class Direction { forward, backward };
 
@@ -50,6 +62,9 @@ bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w);
 // The same in f32 and with activations in this layout.
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
+// Whether it is the gradient of the weights of such a convolution in bfloat16.
+bool has_bfloat16_weights(const LoweringRequest& request);
+
 // (N, O, H, W)
 inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
 
@@ -63,8 +78,8 @@ Operator forward_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
 Operator backward_data_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
 Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch = nullptr);
 
-// The gradient of the biases (O) in f32, which has the layout of activations.
-void sum_biases(const Blocked& y, const float* gy, float* gb);
+// The gradient gb (O) of the biases, of float or bf16.
+template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T* gy, float* gb);
 
 // Whether the `blocks` blocks of gw are stored past the caches: where they are many and aligned, and each of their sums is written once.
 bool stores_past_caches(const float* gw, int64_t blocks, bool written_once);

@@ -40,7 +40,7 @@ class BackwardWeights final : public Kernel {
       }
       if (past_caches_) end_stores_past_caches();
     });
-    if (gb_) sum_biases(y_, gy_, gb_);
+    if (gb_) sum_biases(y_, Steps(y_, kActivations), gy_, gb_);
   }
 
  private:

@@ -3,7 +3,7 @@
 // zeros each image, so that the outputs that a tap makes of pixels lie side by side, whichever tap it is, and those outside of an image
 // count for nothing while all values are finite. Tiles that are not aligned take three times as long to load: so pairs begin with even
 // pixels in one panel of gy, and with odd ones in another, and each tap finds its pairs whole in one of them.
-#include "cpu/kernels/convolution_3x3_bfloat16.h"
+#include "cpu/kernels/convolution_3x3.h"
 
 #if defined(__AVX512BF16__)
 
@@ -74,7 +74,7 @@ class BackwardWeights final : public Kernel {
       for_each(y_.blocks, work, [&](int64_t block) { interleave_block(block, image, images); });
       for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, image > 0); });
     }
-    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { sum_biases(y_, Steps(y_, kLayout), gy_, block, gb_); });
+    if (gb_) sum_biases(y_, Steps(y_, kLayout), gy_, gb_);
   }
 
  private:

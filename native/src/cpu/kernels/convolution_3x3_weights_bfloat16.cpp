@@ -2,7 +2,7 @@
 // values to a sum. Here a pair is the same pixel of two images. All taps find their pairs whole then, at the edges too, so that each kind
 // of activation needs but one panel, and nothing outside of an image is multiplied. An image without a partner is paired with itself:
 // its upper rows with its lower ones. There zeros stand for rows outside of the image, which add nothing while all values are finite.
-#include "cpu/kernels/convolution_3x3_bfloat16.h"
+#include "cpu/kernels/convolution_3x3.h"
 
 #if defined(__AVX512BF16__)
 
@@ -11,6 +11,7 @@
 #include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/tiles.h"
+#include "cpu/kernels/winograd.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -53,7 +54,7 @@ class BackwardWeights final : public Kernel {
       for_each((packed.end - packed.begin) * rows, work, [&](int64_t item) { pack_row(packed.begin, item / rows, item % rows - 1); });
       for_each(x_.blocks * y_.blocks, work, [&](int64_t item) { add_block(item, packed, next); });
     }
-    if (gb_) for_each(y_.blocks, y_.images * y_.image(), [&](int64_t block) { sum_biases(y_, y_steps_, gy_, block, gb_); });
+    if (gb_) sum_biases(y_, y_steps_, gy_, gb_);
   }
 
  private:
@@ -234,7 +235,9 @@ class BackwardWeights final : public Kernel {
 };
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return (layout == "nhwc" || layout == kActivations) && has_bfloat16_weights(request) && !has_tiles();
+  if (has_tiles() || !has_bfloat16_weights(request)) return false;
+  if (winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout)) return false;
+  return layout == "nhwc" || layout == kActivations;
 }
 
 const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, nullptr, BackwardWeights::scratch)}};

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cpu/kernels/convolution_3x3.h"
+#include "cpu/kernels/tiles.h"
 
 namespace arbalest::kernels::winograd {
 
@@ -24,14 +25,14 @@ inline constexpr float kOfZero = 1 / (kNear2 * kFar2), kOfNear = 1 / (2 * kNear2
 template <int From, int To> using Transform = void(const Floats (&from)[From], Floats (&to)[To]);
 
 [[gnu::always_inline]] inline void transform_patch(const Floats (&x)[kPatch], Floats (&v)[kPatch]) {
-  v[0] = x[4] + (kNear2 * kFar2 * x[0] - (kNear2 + kFar2) * x[2]);
+  v[0] = x[4] - (kNear2 + kFar2) * x[2] + kNear2 * kFar2 * x[0];
   const Floats near = x[4] - kFar2 * x[2], of_near = x[3] - kFar2 * x[1];
   v[1] = near + kNear * of_near;
   v[2] = near - kNear * of_near;
   const Floats far = x[4] - kNear2 * x[2], of_far = x[3] - kNear2 * x[1];
   v[3] = far + kFar * of_far;
   v[4] = far - kFar * of_far;
-  v[5] = x[5] + (kNear2 * kFar2 * x[1] - (kNear2 + kFar2) * x[3]);
+  v[5] = x[5] - (kNear2 + kFar2) * x[3] + kNear2 * kFar2 * x[1];
 }
 
 [[gnu::always_inline]] inline void transform_taps(const Floats (&w)[3], Floats (&u)[kPatch]) {
@@ -50,7 +51,7 @@ template <int From, int To> using Transform = void(const Floats (&from)[From], F
   y[0] = m[0] + near + far;
   y[1] = kNear * of_near + kFar * of_far;
   y[2] = kNear2 * near + kFar2 * far;
-  y[3] = m[5] + (kNear * kNear2 * of_near + kFar * kFar2 * of_far);
+  y[3] = m[5] + kNear * kNear2 * of_near + kFar * kFar2 * of_far;
 }
 
 // The transpose of outputs_of.
@@ -68,9 +69,9 @@ template <int From, int To> using Transform = void(const Floats (&from)[From], F
 // The transpose of transform_taps.
 [[gnu::always_inline]] inline void taps_of(const Floats (&u)[kPatch], Floats (&w)[3]) {
   const Floats near = u[1] + u[2], of_near = u[1] - u[2], far = u[3] + u[4], of_far = u[3] - u[4];
-  w[0] = kOfZero * u[0] + (kOfNear * near + kOfFar * far);
+  w[0] = kOfZero * u[0] + kOfNear * near + kOfFar * far;
   w[1] = (kOfNear * kNear) * of_near + (kOfFar * kFar) * of_far;
-  w[2] = u[5] + ((kOfNear * kNear2) * near + (kOfFar * kFar2) * far);
+  w[2] = u[5] + (kOfNear * kNear2) * near + (kOfFar * kFar2) * far;
 }
 
 // Both axes of a transform: load(row, column) -> store(row, column, value).
@@ -119,16 +120,16 @@ struct Panel {
 // The floats that a row of tiles takes while it is transformed.
 inline int64_t floats_of_row(const Tiles& tiles) { return kPatch * (tiles.across * kTile + 2) * kLanes; }
 
-// Transforms a row of tiles of a block of channels, columns first. `plane` is the image's. What is outside of it counts as zeros. `passing`
-// has floats_of_row().
-template <int From, Transform<From, kPatch> transform>
-[[gnu::noinline]] void transform_row(const convolution_3x3::Blocked& shape, const Tiles& tiles, const float* plane, int64_t row_of_tiles,
+// Transforms a row of tiles of a block of channels, columns first, and fetches the next one. `plane` is the image's. What is outside of it
+// counts as zeros. `passing` has floats_of_row().
+template <int From, Transform<From, kPatch> transform, class T>
+[[gnu::noinline]] void transform_row(const convolution_3x3::Blocked& shape, const Tiles& tiles, const T* plane, int64_t row_of_tiles,
                                      float* passing, float* to, int64_t product) {
   // A patch begins a pixel before its tile.
   constexpr int kBefore = (From - kTile) / 2;
-  alignas(sizeof(Floats)) static constexpr float kZeros[kLanes] = {};
+  alignas(sizeof(Floats)) static constexpr T kZeros[kLanes] = {};
   const int64_t columns = tiles.across * kTile + 2 * kBefore, row_of_passing = columns * kLanes;
-  const float* rows[From];
+  const T* rows[From];
   int64_t steps[From];
   for (int i = 0; i < From; ++i) {
     const int64_t row = row_of_tiles * kTile + i - kBefore;
@@ -136,6 +137,8 @@ template <int From, Transform<From, kPatch> transform>
     rows[i] = inside ? plane + row * shape.row() : kZeros;
     steps[i] = inside ? kLanes : 0;
   }
+  // What the row of tiles below needs besides.
+  const T* next = plane + ((row_of_tiles + 1) * kTile + kBefore) * shape.row();
   const auto outside = [&](int64_t column) {
 #pragma GCC unroll 6
     for (int i = 0; i < kPatch; ++i) store(passing + i * row_of_passing + column * kLanes, Floats{});
@@ -143,6 +146,9 @@ template <int From, Transform<From, kPatch> transform>
   if (kBefore > 0) outside(0);
   for (int64_t column = kBefore; column < kBefore + shape.width; ++column) {
     Floats from[From], values[kPatch];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTile; ++i) __builtin_prefetch(next + i * shape.row(), 0, 2);
+    next += kLanes;
 #pragma GCC unroll 6
     for (int i = 0; i < From; ++i) {
       from[i] = load(rows[i]);
@@ -165,14 +171,16 @@ template <int From, Transform<From, kPatch> transform>
   }
 }
 
-// Whether it is such a convolution in f32 of x (N, I, H, W) by w (O, I, 3, 3), and takes less time than sums of taps.
+// Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3), and takes less time than sums of taps. In bfloat16 pairs have
+// twice as many multiply-adds, and AMX has sixteen times as many.
 inline bool takes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
-  if (!convolution_3x3::takes_shapes(request, x, w, layout)) return false;
+  using namespace convolution_3x3;
+  if (layout != kActivations || !has_shapes(request, x, w) || (request.precision == Type::bf16 && has_tiles())) return false;
   // For each channel and each register of filters: what the transform of the weights takes, in multiply-adds; and what it takes besides the
   // products to transform tiles.
   constexpr int64_t kOfWeights = 120, kOfTiles = 3, kOfProducts = 2;
-  const auto inside = [](int64_t size) { return convolution_3x3::kSide * size - 2; };
-  const int64_t products = kProducts * Tiles(convolution_3x3::Blocked(x)).count();
+  const auto inside = [](int64_t size) { return kSide * size - 2; };
+  const int64_t products = kProducts * Tiles(Blocked(x)).count();
   return kOfWeights + products * kOfTiles / kOfProducts <= x[0] * inside(x[2]) * inside(x[3]);
 }
 

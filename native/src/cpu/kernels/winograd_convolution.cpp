@@ -21,7 +21,7 @@ constexpr int kFilters = 2;
 template <int Filters> constexpr int kSums = (kLanes == 16 ? 28 : 12) / Filters;
 
 // Floats of transformed tiles that the second cache holds beside transformed weights.
-constexpr int64_t kTilesFloats = 64 * 1024;
+constexpr int64_t kTilesFloats = 32 * 1024;
 // Blocks of channels whose transformed weights it holds beside transformed tiles.
 constexpr int64_t kBlocksAtOnce = 64 / kLanes;
 
@@ -91,14 +91,14 @@ template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(con
 }
 
 // Backward, x is the gradient of y, and y is that of x.
-template <Direction direction> class Convolution final : public Kernel {
+template <class T, Direction direction> class Convolution final : public Kernel {
  public:
   explicit Convolution(const OperatorSpec& spec)
       : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape()),
-        x_(spec.inputs[0].as<float>()),
+        x_(spec.inputs[0].as<T>()),
         weights_(spec.inputs[1].as<float>()),
         biases_(kForward ? input<float>(spec, 2) : nullptr),
-        y_(spec.outputs[0].as<float>()),
+        y_(spec.outputs[0].as<T>()),
         relu_(kForward && spec.attributes.number("relu", 0) != 0),
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
@@ -229,7 +229,7 @@ template <Direction direction> class Convolution final : public Kernel {
 
   void transform_tiles(int64_t row, int64_t channels, float* passing, float* to) const {
     const auto& [x, tiles] = std::tie(sizes_.x, sizes_.tiles);
-    const float* plane = x_ + row / tiles.down * x.image() + channels * x.plane();
+    const T* plane = x_ + row / tiles.down * x.image() + channels * x.plane();
     transform_row<kPatch, transform_patch>(x, tiles, plane, row % tiles.down, passing, to, sizes_.of_tiles.product);
   }
 
@@ -254,20 +254,35 @@ template <Direction direction> class Convolution final : public Kernel {
 
   void finish(Range filters, Range rows, const float* sums) const {
     const auto& [y, tiles] = std::tie(sizes_.y, sizes_.tiles);
+    const auto row_of = [&](int64_t block, int64_t row) {
+      return y_ + row / tiles.down * y.image() + block * y.plane() + row % tiles.down * kTile * y.row();
+    };
     for (int64_t block = filters.begin; block < filters.end; ++block, sums += sizes_.of_sums.block) {
       const Finish finish(biases_, block, relu_);
       const float* tile = sums;
       for (int64_t row = rows.begin; row < rows.end; ++row) {
-        const int64_t top = row % tiles.down * kTile;
-        float* to = y_ + row / tiles.down * y.image() + block * y.plane() + top * y.row();
-        for (int64_t left = 0; left < y.width; left += kTile, tile += kLanes, to += kTile * kLanes)
-          store_tile(tile, std::min<int64_t>(kTile, y.height - top), std::min<int64_t>(kTile, y.width - left), finish, to);
+        const int64_t height = std::min<int64_t>(kTile, y.height - row % tiles.down * kTile);
+        T *const to = row_of(block, row), *const next = row + 1 < rows.end ? row_of(block, row + 1)
+                                                                           : row_of(std::min(block + 1, y.blocks - 1), rows.begin);
+        for (int64_t left = 0; left < y.width; left += kTile, tile += kLanes) {
+          fetch_tile(next + left * kLanes);
+          store_tile(tile, height, std::min<int64_t>(kTile, y.width - left), finish, to + left * kLanes);
+        }
       }
     }
   }
 
+  // The outputs of a tile into the second cache, before they are stored.
+  void fetch_tile(const T* to) const {
+#pragma GCC unroll 4
+    for (int row = 0; row < kTile; ++row) {
+#pragma GCC unroll 4
+      for (int column = 0; column < kTile; ++column) __builtin_prefetch(to + row * sizes_.y.row() + column * kLanes, 0, 2);
+    }
+  }
+
   // The outputs of a tile, of which `height` rows and `width` columns are inside.
-  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, float* to) const {
+  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, T* to) const {
     const auto store_inside = [&](const auto& inside) __attribute__((always_inline)) {
       transform_square<kPatch, kTile, outputs_of>(
           [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch + column) * sizes_.of_sums.product); },
@@ -282,15 +297,16 @@ template <Direction direction> class Convolution final : public Kernel {
   }
 
   const Sizes sizes_;
-  const float *x_, *weights_, *biases_;  // (N, I, H, W) in blocks; (O, I, 3, 3) in rows of filters; (O)
-  float* y_;                             // (N, O, H, W) in blocks
+  const T* x_;                      // (N, I, H, W) in blocks
+  const float *weights_, *biases_;  // (O, I, 3, 3) in rows of filters, (O) or null
+  T* y_;                            // (N, O, H, W) in blocks
   const bool relu_;
   // Of all threads, the weights or the tiles that are transformed first; then each thread's own.
   const PlannedItems<float> memory_;
 };
 
-using Forward = Convolution<Direction::forward>;
-using BackwardData = Convolution<Direction::backward>;
+template <class T> using Forward = Convolution<T, Direction::forward>;
+template <class T> using BackwardData = Convolution<T, Direction::backward>;
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
   return winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
@@ -300,8 +316,8 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
   return winograd::takes(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
 }
 
-const Registered kRegistered{{forward_operator(make_only<Forward>, takes_forward, Forward::scratch),
-                              backward_data_operator(make_only<BackwardData>, takes_data, BackwardData::scratch)}};
+const Registered kRegistered{{forward_operator(make_typed<Forward>, takes_forward, Forward<float>::scratch),
+                              backward_data_operator(make_typed<BackwardData>, takes_data, BackwardData<float>::scratch)}};
 
 }  // namespace
 }  // namespace arbalest::kernels
