@@ -9,7 +9,7 @@ import {
   type MemoryLimit,
   type Program
 } from './internals.js'
-import { necessaryFlops } from './necessary-flops.js'
+import { directFlops } from './necessary-flops.js'
 
 export const cpu = loweringBackend(engine, 'cpu', 1)
 
@@ -32,8 +32,8 @@ export function trainingProgram(
   })
 }
 
-/** Floating-point operations of a training step, for one image; without those on padding. */
+/** Floating-point operations of a training step as sums of products, for one image; without those on padding. */
 export function flopsPerImage(model: string, batch: number, precision: CasePrecision): number {
   const program = trainingProgram(model, batch, precision)
-  return SEGMENTS.flatMap((name) => program.segments[name]).reduce((sum, operator) => sum + necessaryFlops(program, operator), 0) / batch
+  return SEGMENTS.flatMap((name) => program.segments[name]).reduce((sum, operator) => sum + directFlops(program, operator), 0) / batch
 }

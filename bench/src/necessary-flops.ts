@@ -20,20 +20,37 @@ export function innerTaps(extent: number, kernel: number, outputs: number, strid
   return inner
 }
 
+/** Products of Winograd's F(4x4, 3x3) for a tile, which has as many outputs as this a side. */
+const WINOGRAD = { implementation: /:winograd$/, products: 36, tile: 4 }
+
 /**
- * Floating-point operations of an operator without those on padding, which a convolution need not compute: at the 2 x 2 images of VGG-16's last stage they are more
- * than half of what is usually counted.
+ * Floating-point operations of an operator as sums of products, without those on padding, which a convolution need not compute: at the 2 x 2 images of VGG-16's last
+ * stage they are more than half of what is usually counted.
  */
-export function necessaryFlops(program: Program, operator: Operator): number {
-  const shapes = CONVOLUTIONS[operator.kind]?.(operator).map((id) => program.values[id!]!.shape)
+export function directFlops(program: Program, operator: Operator): number {
+  const shapes = shapesOf(program, operator)
   if (shapes === undefined) return operator.flops
-  const [x, w, y] = shapes as [readonly number[], readonly number[], readonly number[]]
+  const { x, w, y } = shapes
   const { stride, padding } = operator.attributes as { readonly stride: readonly number[]; readonly padding: readonly number[] }
   return [0, 1].reduce(
     (flops, axis) =>
       (flops * innerTaps(x[2 + axis]!, w[2 + axis]!, y[2 + axis]!, stride[axis]!, padding[axis]!)) / (w[2 + axis]! * y[2 + axis]!),
     operator.flops
   )
+}
+
+/** The same for an operator as it is implemented: by Winograd's transforms, those of the products between them. */
+export function necessaryFlops(program: Program, operator: Operator): number {
+  const shapes = shapesOf(program, operator)
+  if (shapes === undefined || !WINOGRAD.implementation.test(operator.implementation)) return directFlops(program, operator)
+  const [images, filters, height, width] = shapes.y as [number, number, number, number]
+  const tiles = images * Math.ceil(height / WINOGRAD.tile) * Math.ceil(width / WINOGRAD.tile)
+  return 2 * WINOGRAD.products * tiles * shapes.x[1]! * filters
+}
+
+function shapesOf(program: Program, operator: Operator): Record<'x' | 'w' | 'y', readonly number[]> | undefined {
+  const shapes = CONVOLUTIONS[operator.kind]?.(operator).map((id) => program.values[id!]!.shape)
+  return shapes && { x: shapes[0]!, w: shapes[1]!, y: shapes[2]! }
 }
 
 /** The same for all operators of a step, by `segment name kind`. */

@@ -55,6 +55,9 @@ describe('The roofline', () => {
     const kinds = ['conv2d', 'conv2dBackwardData', 'conv2dBackwardWeights']
     const all = [...necessaryFlopsByOperator(program)].filter(([key]) => kinds.includes(key.split(' ').at(-1)!))
     expect(all).to.have.length(13 + 12 + 13)
+    const second = program.segments.forward.filter(({ kind }) => kind === 'conv2d')[1]!
+    const tiles = 8 * 8
+    expect(necessaryFlops(program, { ...second, implementation: 'own:avx512:winograd' })).to.equal(2 * 36 * tiles * 64 * 64)
   })
 
   const roofs: Roofs = { flopsPerSecond: 100, bytesPerSecond: 10, cacheBytesPerSecond: 50, cacheBytes: 1000 }

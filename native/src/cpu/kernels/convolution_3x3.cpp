@@ -21,43 +21,46 @@ void check_weights(const Shapes& shapes) {
 
 }  // namespace
 
-Operator forward_operator(Make* make, Takes* takes, Scratch* scratch) {
+Operator forward_operator(const Own& own) {
   using enum Role;
   return {.kind = "conv2d",
           .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
           .outputs = {{"y", activation}},
           .check = check_forward,
-          .make = make,
-          .scratch = scratch,
-          .takes = takes,
-          .layout = kActivations,
-          .filters = kRowsOfFilters};
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .layout = own.layout,
+          .filters = kRowsOfFilters,
+          .method = own.method};
 }
 
-Operator backward_data_operator(Make* make, Takes* takes, Scratch* scratch) {
+Operator backward_data_operator(const Own& own) {
   using enum Role;
   return {.kind = "conv2dBackwardData",
           .inputs = {{"gy", activation}, {"w", filters}},
           .outputs = {{"gx", activation}},
           .check = check_data,
-          .make = make,
-          .scratch = scratch,
-          .takes = takes,
-          .layout = kActivations,
-          .filters = kRowsOfFilters};
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .layout = own.layout,
+          .filters = kRowsOfFilters,
+          .method = own.method};
 }
 
-Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch) {
+Operator backward_weights_operator(const Own& own) {
   using enum Role;
   return {.kind = "conv2dBackwardWeights",
           .inputs = {{"x", activation}, {"gy", activation}},
           .outputs = {{"gw", filters}, {"gb", parameter, true}},
           .check = check_weights,
-          .make = make,
-          .scratch = scratch,
-          .takes = takes,
-          .layout = layout,
-          .filters = kRowsOfFilters};
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .layout = own.layout,
+          .filters = kRowsOfFilters,
+          .method = own.method};
 }
 
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) {

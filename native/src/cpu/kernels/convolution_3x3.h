@@ -68,15 +68,20 @@ bool has_bfloat16_weights(const LoweringRequest& request);
 // (N, O, H, W)
 inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
 
-using Make = std::unique_ptr<Kernel>(const OperatorSpec& spec);
-using Takes = bool(const LoweringRequest& request, const std::string& layout);
-using Scratch = size_t(const Shapes& shapes, const LoweringAnswer& answer);
+// What an operator of a file has for itself.
+struct Own {
+  decltype(Operator::make) make;
+  decltype(Operator::takes) takes;
+  decltype(Operator::scratch) scratch = nullptr;
+  const char* method = nullptr;
+  const char* layout = kActivations;  // null where there are several
+};
 
 // The rows of kernels in the operator table. Forward, x, w, b -> y; the gradient of the data, gy, w -> gx; that of the weights,
-// x, gy -> gw, gb, with the layout of activations, or null where there are several.
-Operator forward_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
-Operator backward_data_operator(Make* make, Takes* takes, Scratch* scratch = nullptr);
-Operator backward_weights_operator(Make* make, Takes* takes, const char* layout, Scratch* scratch = nullptr);
+// x, gy -> gw, gb.
+Operator forward_operator(const Own& own);
+Operator backward_data_operator(const Own& own);
+Operator backward_weights_operator(const Own& own);
 
 // The gradient gb (O) of the biases, of float or bf16.
 template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T* gy, float* gb);

@@ -214,7 +214,7 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
 }
 
 const Registered kRegistered{
-    {forward_operator(make_typed<Forward>, takes_forward), backward_data_operator(make_typed<BackwardData>, takes_data)}};
+    {forward_operator({make_typed<Forward>, takes_forward}), backward_data_operator({make_typed<BackwardData>, takes_data})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -126,7 +126,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return takes_shapes(request, x, w, layout) && (kLanes == 16 || x[3] <= 4);
 }
 
-const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, kActivations)}};
+const Registered kRegistered{{backward_weights_operator({make_only<BackwardWeights>, takes_weights})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

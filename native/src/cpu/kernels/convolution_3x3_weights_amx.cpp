@@ -257,7 +257,8 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return layout == kLayout && has_bfloat16_weights(request) && has_tiles();
 }
 
-const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, kLayout, BackwardWeights::scratch)}};
+const Registered kRegistered{
+    {backward_weights_operator({make_only<BackwardWeights>, takes_weights, BackwardWeights::scratch, nullptr, kLayout})}};
 
 }  // namespace
 

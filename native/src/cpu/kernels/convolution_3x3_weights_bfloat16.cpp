@@ -240,7 +240,8 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return layout == "nhwc" || layout == kActivations;
 }
 
-const Registered kRegistered{{backward_weights_operator(make_only<BackwardWeights>, takes_weights, nullptr, BackwardWeights::scratch)}};
+const Registered kRegistered{
+    {backward_weights_operator({make_only<BackwardWeights>, takes_weights, BackwardWeights::scratch, nullptr, nullptr})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -105,6 +105,7 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   }
   if (op.scratch) answer.scratch_bytes = op.scratch(shapes, answer);
   answer.implementation = std::string("own:") + kInstructionSet;
+  if (op.method) answer.implementation += std::string(":") + op.method;
   return answer;
 }
 

@@ -45,7 +45,7 @@ struct Operator {
   void (*check)(const Shapes& shapes);  // throws INVALID_PROGRAM
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
   std::vector<std::pair<int, int>> in_place = {};  // (output, input): the output may overwrite the input
-  // Bytes for a run by one thread, of tensors as they are answered.
+  // Bytes for a run, of tensors as they are answered; a kernel that plans them for one thread takes memory of its own for more.
   size_t (*scratch)(const Shapes& shapes, const LoweringAnswer& answer) = nullptr;
   // Whether this library runs it with these shapes in this layout of the activations; absent: always. What it leaves is oneDNN's.
   bool (*takes)(const LoweringRequest& request, const std::string& layout) = nullptr;
@@ -53,6 +53,8 @@ struct Operator {
   const char* layout = nullptr;
   // The layout of weights in the role `filters`, where a port has that role.
   const char* filters = nullptr;
+  // What it does another way than its kind says, in the name of the implementation.
+  const char* method = nullptr;
 };
 
 // The shapes of one use of an operator.
@@ -62,6 +64,7 @@ class Shapes : public ShapeChecks<Shapes> {
 
   const Operator& op() const { return op_; }
   const Attributes& attributes() const { return request_.attributes; }
+  int threads() const { return request_.threads; }
   const Shape& input(size_t i) const { return request_.inputs[i].shape; }
   const Shape& output(size_t i) const { return request_.outputs[i].shape; }
   size_t inputs() const { return request_.inputs.size(); }

@@ -13,6 +13,9 @@
 
 namespace arbalest::kernels::winograd {
 
+// In the names of implementations.
+inline constexpr const char* kMethod = "winograd";
+
 // Outputs of a tile, and pixels that they need, a side. Each of the products of a tile has its place in a square of the same side.
 inline constexpr int kTile = 4, kPatch = 6, kProducts = kPatch * kPatch;
 

@@ -103,7 +103,7 @@ template <class T, Direction direction> class Convolution final : public Kernel 
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
-    return Sizes(shapes.input(0), shapes.output(0)).memory(1) * sizeof(float);
+    return Sizes(shapes.input(0), shapes.output(0)).memory(shapes.threads()) * sizeof(float);
   }
 
   void run(const StepContext&) override {
@@ -316,8 +316,8 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
   return winograd::takes(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
 }
 
-const Registered kRegistered{{forward_operator(make_typed<Forward>, takes_forward, Forward<float>::scratch),
-                              backward_data_operator(make_typed<BackwardData>, takes_data, BackwardData<float>::scratch)}};
+const Registered kRegistered{{forward_operator({make_typed<Forward>, takes_forward, Forward<float>::scratch, kMethod}),
+                              backward_data_operator({make_typed<BackwardData>, takes_data, BackwardData<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -73,7 +73,7 @@ template <class T> class BackwardWeights final : public Kernel {
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
-    return Sizes(shapes.input(0), shapes.input(1)).memory(1) * sizeof(float);
+    return Sizes(shapes.input(0), shapes.input(1)).memory(shapes.threads()) * sizeof(float);
   }
 
   // Each sum is that of one thread, from the first tile to the last one.
@@ -190,7 +190,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
 }
 
 const Registered kRegistered{
-    {backward_weights_operator(make_typed<BackwardWeights>, takes_weights, kActivations, BackwardWeights<float>::scratch)}};
+    {backward_weights_operator({make_typed<BackwardWeights>, takes_weights, BackwardWeights<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels
