@@ -20,8 +20,8 @@ export function innerTaps(extent: number, kernel: number, outputs: number, strid
   return inner
 }
 
-/** Products of Winograd's F(4x4, 3x3) for a tile, which has as many outputs as this a side. */
-const WINOGRAD = { implementation: /:winograd$/, products: 36, tile: 4 }
+/** Winograd's transforms in the name of an implementation, and the outputs of their tiles a side. */
+const WINOGRAD = { implementation: /:winograd$/, tile: 4 }
 
 /**
  * Floating-point operations of an operator as sums of products, without those on padding, which a convolution need not compute: at the 2 x 2 images of VGG-16's last
@@ -43,9 +43,12 @@ export function directFlops(program: Program, operator: Operator): number {
 export function necessaryFlops(program: Program, operator: Operator): number {
   const shapes = shapesOf(program, operator)
   if (shapes === undefined || !WINOGRAD.implementation.test(operator.implementation)) return directFlops(program, operator)
-  const [images, filters, height, width] = shapes.y as [number, number, number, number]
+  // Tiles are of what is computed, or of y where that is the gradient of the weights.
+  const { x, w, y } = shapes
+  const [images, , height, width] = (operator.kind === 'conv2dBackwardData' ? x : y) as [number, number, number, number]
   const tiles = images * Math.ceil(height / WINOGRAD.tile) * Math.ceil(width / WINOGRAD.tile)
-  return 2 * WINOGRAD.products * tiles * shapes.x[1]! * filters
+  const products = (WINOGRAD.tile + w[2]! - 1) * (WINOGRAD.tile + w[3]! - 1)
+  return 2 * products * tiles * x[1]! * y[1]!
 }
 
 function shapesOf(program: Program, operator: Operator): Record<'x' | 'w' | 'y', readonly number[]> | undefined {

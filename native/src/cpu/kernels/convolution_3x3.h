@@ -18,7 +18,7 @@ inline constexpr int64_t kTapSize = kLanes * kLanes, kWeightsBlock = kTaps * kTa
 struct Blocked {
   int64_t images, blocks, height, width;
 
-  explicit Blocked(const Shape& shape) : images(shape[0]), blocks(shape[1] / kLanes), height(shape[2]), width(shape[3]) {}
+  explicit Blocked(const Shape& shape) : images(shape[0]), blocks((shape[1] + kLanes - 1) / kLanes), height(shape[2]), width(shape[3]) {}
 
   int64_t row() const { return width * kLanes; }
   int64_t plane() const { return height * row(); }
@@ -44,10 +44,11 @@ struct Steps {
 // Backward is the gradient of the data: there x is the gradient of y, and y is that of x.
 enum class Direction { forward, backward };
 
-// What becomes of the sums of a block of filters. `biases` are (O) or null.
+// What becomes of the sums of a block of filters, of which there are `count`. `biases` are (O) or null.
 class Finish {
  public:
-  Finish(const float* biases, int64_t block, bool relu) : bias_(biases ? load(biases + block * kLanes) : Floats{}), relu_(relu) {}
+  Finish(const float* biases, int64_t block, int64_t count, bool relu)
+      : bias_(biases ? load(biases + block * kLanes, static_cast<int>(count)) : Floats{}), relu_(relu) {}
 
   Floats operator()(Floats sum) const { return relu_ ? rectified(sum + bias_) : sum + bias_; }
 
@@ -69,11 +70,7 @@ bool has_bfloat16_weights(const LoweringRequest& request);
 inline Shape result_of(const Shape& x, const Shape& w) { return {x[0], w[0], x[2], x[3]}; }
 
 // What an operator of a file has for itself.
-struct Own {
-  decltype(Operator::make) make;
-  decltype(Operator::takes) takes;
-  decltype(Operator::scratch) scratch = nullptr;
-  const char* method = nullptr;
+struct Own : OwnOperator {
   const char* layout = kActivations;  // null where there are several
 };
 

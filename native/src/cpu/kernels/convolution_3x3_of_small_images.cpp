@@ -47,7 +47,7 @@ template <class T, Direction direction> class Convolution final : public Kernel 
       for_each(items, x_.images * x_.image() * y_.blocks, [&](int64_t item) {
         const int64_t block = item / shares, first = item % shares * kTogether;
         const Share share{block, first, std::min(kTogether, x_.images - first)};
-        compute<Side>(share, item + 1 < items ? weights_of((item + 1) / shares) : nullptr, Finish(biases_, block, relu_));
+        compute<Side>(share, item + 1 < items ? weights_of((item + 1) / shares) : nullptr, Finish(biases_, block, kLanes, relu_));
       });
     };
     if (x_.width == 2) return run_images.template operator()<2>();
@@ -200,7 +200,7 @@ template <class T> using BackwardData = Convolution<T, Direction::backward>;
 
 // `x` (N, I, H, W), `w` (O, I, 3, 3). Tiles of AMX multiply faster than pairs.
 bool takes_images(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
-  if (winograd::takes(request, x, w, layout)) return false;
+  if (winograd::takes_blocks(request, x, w, layout)) return false;
   if (layout != kActivations || !has_shapes(request, x, w) || x[2] != x[3] || x[3] > 4) return false;
   return request.precision == Type::f32 || !has_tiles();
 }

@@ -122,7 +122,7 @@ class BackwardWeights final : public Kernel {
 // smallest images.
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.inputs, 0), w = shape_at(request.outputs, 0);
-  if (winograd::takes(request, x, w, layout)) return false;
+  if (winograd::takes_blocks(request, x, w, layout)) return false;
   return takes_shapes(request, x, w, layout) && (kLanes == 16 || x[3] <= 4);
 }
 

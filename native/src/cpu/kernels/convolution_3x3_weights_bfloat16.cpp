@@ -236,7 +236,7 @@ class BackwardWeights final : public Kernel {
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   if (has_tiles() || !has_bfloat16_weights(request)) return false;
-  if (winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout)) return false;
+  if (winograd::takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout)) return false;
   return layout == "nhwc" || layout == kActivations;
 }
 

@@ -8,6 +8,7 @@
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/planes_in_items.h"
 #include "cpu/kernels/product.h"
+#include "cpu/kernels/winograd.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -211,35 +212,54 @@ template <RolesOf roles_of, template <class> class Made> size_t scratch(const Sh
   return for_type(x->type, [&]<class T>() { return Made<T>::items(sizes); }) * sizeof(float);
 }
 
-// The other shapes are compared when the operator is taken.
-void check_nothing(const Shapes&) {}
-void check_bias(const Shapes& shapes) { shapes.input_is(2, {shapes.input(1)[0]}); }
-
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "conv2d",
-       .inputs = {{"x", canonical}, {"w", parameter}, {"b", parameter, true}},
-       .outputs = {{"y", canonical}},
-       .check = check_bias,
-       .make = make_typed<PlanesForward>,
-       .scratch = scratch<roles_forward, PlanesForward>,
-       .takes = takes_planes<roles_forward>},
-      {.kind = "conv2dBackwardData",
-       .inputs = {{"gy", canonical}, {"w", parameter}},
-       .outputs = {{"gx", canonical}},
-       .check = check_nothing,
-       .make = make_typed<PlanesData>,
-       .scratch = scratch<roles_backward_data, PlanesData>,
-       .takes = takes_planes<roles_backward_data>},
-  };
-}
-
-const Registered kRegistered{operators()};
+const Registered kRegistered{
+    {planes_forward_operator({make_typed<PlanesForward>, takes_planes<roles_forward>, scratch<roles_forward, PlanesForward>}),
+     planes_data_operator({make_typed<PlanesData>, takes_planes<roles_backward_data>, scratch<roles_backward_data, PlanesData>})}};
 
 bool may_be_planes(const TensorSpec& activation) { return activation.layout.empty() || activation.layout == kPlain; }
 
+// The other shapes are compared when the operator is taken.
+void check_nothing(const Shapes&) {}
+void check_bias(const Shapes& shapes) { shapes.input_is(2, {shapes.input(1)[0]}); }
+void check_bias_gradient(const Shapes& shapes) { shapes.output_is(1, {shapes.output(0)[0]}); }
+
 }  // namespace
+
+Operator planes_forward_operator(const OwnOperator& own) {
+  using enum Role;
+  return {.kind = "conv2d",
+          .inputs = {{"x", canonical}, {"w", parameter}, {"b", parameter, true}},
+          .outputs = {{"y", canonical}},
+          .check = check_bias,
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .method = own.method};
+}
+
+Operator planes_data_operator(const OwnOperator& own) {
+  using enum Role;
+  return {.kind = "conv2dBackwardData",
+          .inputs = {{"gy", canonical}, {"w", parameter}},
+          .outputs = {{"gx", canonical}},
+          .check = check_nothing,
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .method = own.method};
+}
+
+Operator planes_weights_operator(const OwnOperator& own) {
+  using enum Role;
+  return {.kind = "conv2dBackwardWeights",
+          .inputs = {{"x", canonical}, {"gy", canonical}},
+          .outputs = {{"gw", parameter}, {"gb", parameter, true}},
+          .check = check_bias_gradient,
+          .make = own.make,
+          .scratch = own.scratch,
+          .takes = own.takes,
+          .method = own.method};
+}
 
 bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& roles) {
   if (kLanes < 8 || !roles.x || !roles.w || !roles.y || !may_be_planes(*roles.x) || !may_be_planes(*roles.y)) return false;
@@ -250,6 +270,23 @@ bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& role
   if (x[2] < w[2] || x[3] < w[3] || y != Shape{x[0], w[0], x[2] - w[2] + 1, x[3] - w[3] + 1}) return false;
   // oneDNN's are made for filters that fill blocks.
   return w[0] % kLanes != 0 && y[3] % kPiece == 0 && y[2] * y[3] % kLanes == 0;
+}
+
+bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& roles) {
+  const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
+  if (w[2] != 5 || w[3] != 5 || !winograd::may_take(request)) return false;
+  const auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit; };
+  // Of the gradient of x tiles are of x, and filters are its channels.
+  const bool is_data = roles.x == &request.outputs[0];
+  const Shape& tiled = is_data ? x : y;
+  const int64_t tiles = x[0] * up(tiled[2], winograd::kTile) * up(tiled[3], winograd::kTile);
+  const int64_t channels = w[is_data ? 0 : 1], filters = up(w[is_data ? 1 : 0], kLanes);
+  // In multiply-adds of registers, or what takes as long as these.
+  constexpr int64_t kOfPatch = 600, kOfOutputs = 400, kOfWeights = 400;
+  const int64_t products = winograd::kProducts<5> * tiles * channels * filters;
+  const int64_t transforms = tiles * (kOfPatch * up(channels, kLanes) + kOfOutputs * filters) + kOfWeights * channels * filters;
+  const int64_t direct = y[0] * y[2] * y[3] * w[0] * w[1] * w[2] * w[3] / kLanes;
+  return products + transforms <= (winograd::has_pairs(request) ? direct / 2 : direct);
 }
 
 }  // namespace arbalest::kernels

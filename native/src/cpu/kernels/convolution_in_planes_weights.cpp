@@ -108,22 +108,7 @@ template <class T> class PlanesWeights final : public Kernel {
   float *gw_, *gb_;   // (O, C, KH, KW), (O) or null
 };
 
-// The other shapes are compared when the operator is taken.
-void check_bias_gradient(const Shapes& shapes) { shapes.output_is(1, {shapes.output(0)[0]}); }
-
-std::vector<Operator> operators() {
-  using enum Role;
-  return {
-      {.kind = "conv2dBackwardWeights",
-       .inputs = {{"x", canonical}, {"gy", canonical}},
-       .outputs = {{"gw", parameter}, {"gb", parameter, true}},
-       .check = check_bias_gradient,
-       .make = make_typed<PlanesWeights>,
-       .takes = takes_planes<roles_backward_weights>},
-  };
-}
-
-const Registered kRegistered{operators()};
+const Registered kRegistered{{planes_weights_operator({make_typed<PlanesWeights>, takes_planes<roles_backward_weights>})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -57,6 +57,14 @@ struct Operator {
   const char* method = nullptr;
 };
 
+// What a kernel adds to a row of the table that it has in common with others.
+struct OwnOperator {
+  decltype(Operator::make) make;
+  decltype(Operator::takes) takes;
+  decltype(Operator::scratch) scratch = nullptr;
+  const char* method = nullptr;
+};
+
 // The shapes of one use of an operator.
 class Shapes : public ShapeChecks<Shapes> {
  public:

@@ -1,12 +1,14 @@
-// Convolutions of 3x3 by Winograd's F(4x4, 3x3): a tile of 4x4 outputs takes 36 products of a channel and a filter, where the sums of taps
-// take 144. An axis of a tile is a product of polynomials, of 3 taps by what the outputs need, and is found from its values at 6 points.
-// Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016. The points are 0, 3/4, -3/4, 3/2, -3/2 and infinity. Powers of
-// these are exact in float, and they are close to 1: rounding adds about twice what it adds to sums of taps. With the usual points 0, 1,
-// -1, 2, -2 and infinity it adds four times as much; Barabasz et al., Error Analysis and Improving the Accuracy of Winograd Convolution,
-// 2020.
+// Convolutions by Winograd's F(4x4, RxR): a tile of 4x4 outputs of RxR taps takes (R + 3)^2 products of a channel and a filter, where the
+// sums of taps take 16 R^2. Along an axis, the outputs of a tile are those of a product of polynomials, of the taps by what the outputs
+// need, and this is found from its values at R + 3 points. Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016.
+//
+// Points are 0, infinity, and some others with their negatives. Those here are exact in float and close to 1: with 3 taps, rounding adds
+// about twice what it adds to sums of taps, and with 5 about seven times; with 3 taps and the usual points, 1 and 2, it is four times.
+// Barabasz et al., Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks, 2020.
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "cpu/kernels/convolution_3x3.h"
 #include "cpu/kernels/tiles.h"
@@ -16,175 +18,171 @@ namespace arbalest::kernels::winograd {
 // In the names of implementations.
 inline constexpr const char* kMethod = "winograd";
 
-// Outputs of a tile, and pixels that they need, a side. Each of the products of a tile has its place in a square of the same side.
-inline constexpr int kTile = 4, kPatch = 6, kProducts = kPatch * kPatch;
+// Outputs of a tile a side.
+inline constexpr int kTile = 4;
+// Pixels that they need, which are also the points: each product of a tile has its place in a square of this side.
+template <int Taps> inline constexpr int kPatch = kTile + Taps - 1;
+template <int Taps> inline constexpr int kProducts = kPatch<Taps>* kPatch<Taps>;
 
-// The points, their squares, and what the values of taps at these points are divided by.
-inline constexpr float kNear = 0.75f, kFar = 1.5f, kNear2 = kNear * kNear, kFar2 = kFar * kFar;
-inline constexpr float kOfZero = 1 / (kNear2 * kFar2), kOfNear = 1 / (2 * kNear2 * (kNear2 - kFar2)),
-                       kOfFar = 1 / (2 * kFar2 * (kFar2 - kNear2));
+// The points of which the negatives are points too.
+template <int Taps> inline constexpr auto kPoints = 0;
+template <> inline constexpr auto kPoints<3> = std::array<double, 2>{0.75, 1.5};
+template <> inline constexpr auto kPoints<5> = std::array<double, 3>{0.5, 1, 2};
 
-// One axis of a transform, of vectors.
+// The numbers of a transform. With p the points, of which `kPairs` are not 0, not infinite and not negative:
+template <int Taps> struct Numbers {
+  static constexpr int kPairs = kPatch<Taps> / 2 - 1, kPowers = std::max(Taps, kTile);
+
+  float all[kPairs + 1];         // the coefficients of the product of all (x^2 - p^2),
+                                 // by powers of x^2
+  float others[kPairs][kPairs];  // the same without one of them
+  float power[kPairs][kPowers];  // of p
+  float taps[kPairs][Taps];      // the powers of p, divided by what makes the values
+                                 // at the points those of the product
+  float zero;                    // the same of the point 0
+
+  constexpr Numbers() : all{}, others{}, power{}, taps{}, zero{} {
+    const auto& points = kPoints<Taps>;
+    const auto multiply = [&](int without, float* coefficients) {
+      double product[kPairs + 1] = {1};
+      for (int i = 0, degree = 0; i < kPairs; ++i) {
+        if (i == without) continue;
+        for (int k = ++degree; k >= 0; --k) product[k] = (k > 0 ? product[k - 1] : 0) - points[i] * points[i] * product[k];
+      }
+      for (int k = 0; k < kPairs + (without < 0); ++k) coefficients[k] = static_cast<float>(product[k]);
+    };
+    multiply(-1, all);
+    zero = 1 / all[0];
+    for (int i = 0; i < kPairs; ++i) {
+      multiply(i, others[i]);
+      double divisor = 2 * points[i] * points[i];
+      for (int j = 0; j < kPairs; ++j) divisor *= j == i ? 1 : points[i] * points[i] - points[j] * points[j];
+      double value = 1;
+      for (int k = 0; k < kPowers; ++k, value *= points[i]) {
+        power[i][k] = static_cast<float>(value);
+        if (k < Taps) taps[i][k] = static_cast<float>(value / divisor);
+      }
+    }
+  }
+};
+
+// The transforms of an axis, of vectors. Values at p and at -p are the sum and the difference of an even and an odd part.
+template <int Taps> class Axis {
+ public:
+  static constexpr int kPoints = kPatch<Taps>;
+
+  [[gnu::always_inline]] static void transform_patch(const Floats (&x)[kPoints], Floats (&v)[kPoints]) {
+    Floats zero = x[kPoints - 2], infinity = x[kPoints - 1];
+#pragma GCC unroll 3
+    for (int k = kPairs - 1; k >= 0; --k) {
+      zero += kNumbers.all[k] * x[2 * k];
+      infinity += kNumbers.all[k] * x[2 * k + 1];
+    }
+    v[0] = zero;
+    v[kPoints - 1] = infinity;
+#pragma GCC unroll 3
+    for (int i = 0; i < kPairs; ++i) {
+      Floats even = x[kPoints - 2], odd = x[kPoints - 3];
+#pragma GCC unroll 3
+      for (int k = 0; k < kPairs - 1; ++k) {
+        even += kNumbers.others[i][k] * x[2 * k + 2];
+        odd += kNumbers.others[i][k] * x[2 * k + 1];
+      }
+      v[1 + 2 * i] = even + kNumbers.power[i][1] * odd;
+      v[2 + 2 * i] = even - kNumbers.power[i][1] * odd;
+    }
+  }
+
+  [[gnu::always_inline]] static void transform_taps(const Floats (&w)[Taps], Floats (&u)[kPoints]) {
+    u[0] = kNumbers.zero * w[0];
+    u[kPoints - 1] = w[Taps - 1];
+    spread<Taps>(w, kNumbers.taps, u);
+  }
+
+  // The transpose of outputs_of.
+  [[gnu::always_inline]] static void transform_outputs(const Floats (&y)[kTile], Floats (&z)[kPoints]) {
+    z[0] = y[0];
+    z[kPoints - 1] = y[kTile - 1];
+    spread<kTile>(y, kNumbers.power, z);
+  }
+
+  [[gnu::always_inline]] static void outputs_of(const Floats (&m)[kPoints], Floats (&y)[kTile]) {
+    gather<kTile>(m, kNumbers.power, y);
+    y[0] += m[0];
+    y[kTile - 1] += m[kPoints - 1];
+  }
+
+  // The transpose of transform_taps.
+  [[gnu::always_inline]] static void taps_of(const Floats (&u)[kPoints], Floats (&w)[Taps]) {
+    gather<Taps>(u, kNumbers.taps, w);
+    w[0] += kNumbers.zero * u[0];
+    w[Taps - 1] += u[kPoints - 1];
+  }
+
+ private:
+  static constexpr Numbers<Taps> kNumbers{};
+  static constexpr int kPairs = Numbers<Taps>::kPairs;
+
+  // The values of a polynomial at the pairs of points.
+  template <int Size, int Columns>
+  [[gnu::always_inline]] static void spread(const Floats (&from)[Size], const float (&numbers)[kPairs][Columns], Floats (&to)[kPoints]) {
+#pragma GCC unroll 3
+    for (int i = 0; i < kPairs; ++i) {
+      Floats even = numbers[i][0] * from[0], odd = numbers[i][1] * from[1];
+#pragma GCC unroll 5
+      for (int k = 2; k < Size; ++k) (k % 2 == 0 ? even : odd) += numbers[i][k] * from[k];
+      to[1 + 2 * i] = even + odd;
+      to[2 + 2 * i] = even - odd;
+    }
+  }
+
+  // Its transpose.
+  template <int Size, int Columns>
+  [[gnu::always_inline]] static void gather(const Floats (&from)[kPoints], const float (&numbers)[kPairs][Columns], Floats (&to)[Size]) {
+#pragma GCC unroll 5
+    for (int k = 0; k < Size; ++k) {
+#pragma GCC unroll 3
+      for (int i = 0; i < kPairs; ++i) {
+        const Floats part = k % 2 == 0 ? from[1 + 2 * i] + from[2 + 2 * i] : from[1 + 2 * i] - from[2 + 2 * i];
+        to[k] = i == 0 ? numbers[i][k] * part : to[k] + numbers[i][k] * part;
+      }
+    }
+  }
+};
+
+// One axis of a transform.
 template <int From, int To> using Transform = void(const Floats (&from)[From], Floats (&to)[To]);
 
-[[gnu::always_inline]] inline void transform_patch(const Floats (&x)[kPatch], Floats (&v)[kPatch]) {
-  v[0] = x[4] - (kNear2 + kFar2) * x[2] + kNear2 * kFar2 * x[0];
-  const Floats near = x[4] - kFar2 * x[2], of_near = x[3] - kFar2 * x[1];
-  v[1] = near + kNear * of_near;
-  v[2] = near - kNear * of_near;
-  const Floats far = x[4] - kNear2 * x[2], of_far = x[3] - kNear2 * x[1];
-  v[3] = far + kFar * of_far;
-  v[4] = far - kFar * of_far;
-  v[5] = x[5] - (kNear2 + kFar2) * x[3] + kNear2 * kFar2 * x[1];
-}
-
-[[gnu::always_inline]] inline void transform_taps(const Floats (&w)[3], Floats (&u)[kPatch]) {
-  u[0] = kOfZero * w[0];
-  const Floats near = kOfNear * w[0] + (kOfNear * kNear2) * w[2], of_near = (kOfNear * kNear) * w[1];
-  u[1] = near + of_near;
-  u[2] = near - of_near;
-  const Floats far = kOfFar * w[0] + (kOfFar * kFar2) * w[2], of_far = (kOfFar * kFar) * w[1];
-  u[3] = far + of_far;
-  u[4] = far - of_far;
-  u[5] = w[2];
-}
-
-[[gnu::always_inline]] inline void outputs_of(const Floats (&m)[kPatch], Floats (&y)[kTile]) {
-  const Floats near = m[1] + m[2], of_near = m[1] - m[2], far = m[3] + m[4], of_far = m[3] - m[4];
-  y[0] = m[0] + near + far;
-  y[1] = kNear * of_near + kFar * of_far;
-  y[2] = kNear2 * near + kFar2 * far;
-  y[3] = m[5] + kNear * kNear2 * of_near + kFar * kFar2 * of_far;
-}
-
-// The transpose of outputs_of.
-[[gnu::always_inline]] inline void transform_outputs(const Floats (&y)[kTile], Floats (&z)[kPatch]) {
-  z[0] = y[0];
-  const Floats near = y[0] + kNear2 * y[2], of_near = kNear * y[1] + (kNear * kNear2) * y[3];
-  z[1] = near + of_near;
-  z[2] = near - of_near;
-  const Floats far = y[0] + kFar2 * y[2], of_far = kFar * y[1] + (kFar * kFar2) * y[3];
-  z[3] = far + of_far;
-  z[4] = far - of_far;
-  z[5] = y[3];
-}
-
-// The transpose of transform_taps.
-[[gnu::always_inline]] inline void taps_of(const Floats (&u)[kPatch], Floats (&w)[3]) {
-  const Floats near = u[1] + u[2], of_near = u[1] - u[2], far = u[3] + u[4], of_far = u[3] - u[4];
-  w[0] = kOfZero * u[0] + kOfNear * near + kOfFar * far;
-  w[1] = (kOfNear * kNear) * of_near + (kOfFar * kFar) * of_far;
-  w[2] = u[5] + (kOfNear * kNear2) * near + (kOfFar * kFar2) * far;
-}
-
-// Both axes of a transform: load(row, column) -> store(row, column, value).
+// Both axes of a transform: load_one(row, column) -> store_one(row, column, value).
 template <int From, int To, Transform<From, To> transform, class Load, class Store>
 [[gnu::always_inline]] inline void transform_square(const Load& load_one, const Store& store_one) {
   Floats columns[From][To];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
   for (int column = 0; column < From; ++column) {
     Floats from[From];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (int row = 0; row < From; ++row) from[row] = load_one(row, column);
     transform(from, columns[column]);
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 8
   for (int row = 0; row < To; ++row) {
     Floats from[From], to[To];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (int column = 0; column < From; ++column) from[column] = columns[column][row];
     transform(from, to);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (int column = 0; column < To; ++column) store_one(row, column, to[column]);
   }
 }
 
-// The tiles of an activation, in rows of tiles from the first image to the last one. The last row and column of tiles may be partly
-// outside.
-struct Tiles {
-  int64_t across, down, rows;
+// Whether the processor has nothing faster: in bfloat16 AMX has sixteen times as many multiply-adds as float32.
+inline bool may_take(const LoweringRequest& request) { return request.precision != Type::bf16 || !has_tiles(); }
 
-  explicit Tiles(const convolution_3x3::Blocked& shape)
-      : across((shape.width + kTile - 1) / kTile), down((shape.height + kTile - 1) / kTile), rows(shape.images * down) {}
+// Whether pairs of values have twice as many multiply-adds.
+inline bool has_pairs(const LoweringRequest& request) { return request.precision == Type::bf16 && kLanes == 16; }
 
-  int64_t count() const { return rows * across; }
-};
-
-// Transformed tiles in floats: each product has blocks of channels, and these have tiles. A line more, so that the products of a tile are
-// not all in the same set of a cache.
-struct Panel {
-  int64_t block, product;
-
-  Panel(int64_t blocks, int64_t tiles) : block(tiles * kLanes), product((blocks * tiles | 1) * kLanes) {}
-
-  int64_t floats() const { return kProducts * product; }
-};
-
-// The floats that a row of tiles takes while it is transformed.
-inline int64_t floats_of_row(const Tiles& tiles) { return kPatch * (tiles.across * kTile + 2) * kLanes; }
-
-// Transforms a row of tiles of a block of channels, columns first, and fetches the next one. `plane` is the image's. What is outside of it
-// counts as zeros. `passing` has floats_of_row().
-template <int From, Transform<From, kPatch> transform, class T>
-[[gnu::noinline]] void transform_row(const convolution_3x3::Blocked& shape, const Tiles& tiles, const T* plane, int64_t row_of_tiles,
-                                     float* passing, float* to, int64_t product) {
-  // A patch begins a pixel before its tile.
-  constexpr int kBefore = (From - kTile) / 2;
-  alignas(sizeof(Floats)) static constexpr T kZeros[kLanes] = {};
-  const int64_t columns = tiles.across * kTile + 2 * kBefore, row_of_passing = columns * kLanes;
-  const T* rows[From];
-  int64_t steps[From];
-  for (int i = 0; i < From; ++i) {
-    const int64_t row = row_of_tiles * kTile + i - kBefore;
-    const bool inside = row >= 0 && row < shape.height;
-    rows[i] = inside ? plane + row * shape.row() : kZeros;
-    steps[i] = inside ? kLanes : 0;
-  }
-  // What the row of tiles below needs besides.
-  const T* next = plane + ((row_of_tiles + 1) * kTile + kBefore) * shape.row();
-  const auto outside = [&](int64_t column) {
-#pragma GCC unroll 6
-    for (int i = 0; i < kPatch; ++i) store(passing + i * row_of_passing + column * kLanes, Floats{});
-  };
-  if (kBefore > 0) outside(0);
-  for (int64_t column = kBefore; column < kBefore + shape.width; ++column) {
-    Floats from[From], values[kPatch];
-#pragma GCC unroll 4
-    for (int i = 0; i < kTile; ++i) __builtin_prefetch(next + i * shape.row(), 0, 2);
-    next += kLanes;
-#pragma GCC unroll 6
-    for (int i = 0; i < From; ++i) {
-      from[i] = load(rows[i]);
-      rows[i] += steps[i];
-    }
-    transform(from, values);
-#pragma GCC unroll 6
-    for (int i = 0; i < kPatch; ++i) store(passing + i * row_of_passing + column * kLanes, values[i]);
-  }
-  for (int64_t column = kBefore + shape.width; column < columns; ++column) outside(column);
-  for (int row = 0; row < kPatch; ++row, passing += row_of_passing, to += kPatch * product) {
-    for (int64_t tile = 0; tile < tiles.across; ++tile) {
-      Floats from[From], values[kPatch];
-#pragma GCC unroll 6
-      for (int i = 0; i < From; ++i) from[i] = load(passing + (tile * kTile + i) * kLanes);
-      transform(from, values);
-#pragma GCC unroll 6
-      for (int i = 0; i < kPatch; ++i) store(to + i * product + tile * kLanes, values[i]);
-    }
-  }
-}
-
-// Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3), and takes less time than sums of taps. In bfloat16 pairs have
-// twice as many multiply-adds, and AMX has sixteen times as many.
-inline bool takes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
-  using namespace convolution_3x3;
-  if (layout != kActivations || !has_shapes(request, x, w) || (request.precision == Type::bf16 && has_tiles())) return false;
-  // For each channel and each register of filters: what the transform of the weights takes, in multiply-adds; and what it takes besides the
-  // products to transform tiles.
-  constexpr int64_t kOfWeights = 120, kOfTiles = 3, kOfProducts = 2;
-  const auto inside = [](int64_t size) { return kSide * size - 2; };
-  const int64_t products = kProducts * Tiles(Blocked(x)).count();
-  return kOfWeights + products * kOfTiles / kOfProducts <= x[0] * inside(x[2]) * inside(x[3]);
-}
+// Whether a convolution of blocks of channels, 3x3 with stride 1 and padding 1, x (N, I, H, W) by w (O, I, 3, 3), takes less time so than
+// by sums of taps.
+bool takes_blocks(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
 }  // namespace arbalest::kernels::winograd

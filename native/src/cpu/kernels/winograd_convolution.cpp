@@ -1,13 +1,16 @@
-// y of a convolution of 3x3 by Winograd's transforms, and the gradient of its x: that is the convolution of the gradient of y with each
-// filter turned around.
+// y of a convolution by Winograd's transforms, and the gradient of its x: that is the convolution of the gradient of y with each filter
+// turned around.
 #include <omp.h>
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
+#include "cpu/kernels/convolution_in_planes.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
-#include "cpu/kernels/winograd.h"
+#include "cpu/kernels/winograd_forms.h"
+#include "cpu/kernels/winograd_tiles.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -30,34 +33,24 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Transforms the taps between a block of channels and one of filters, and fetches `next`, those that are wanted then. `product` is how far
-// it is from one product to the next.
-[[gnu::noinline]] void transform_weights(const float* taps, const float* next, float* to, int64_t product) {
-  for (int channel = 0; channel < kLanes; ++channel, taps += kLanes, to += kLanes) {
+// Transforms the taps between some channels of a block and a block of filters, and fetches `next`, those that are wanted then. `product` is
+// how far it is from one product to the next.
+template <int Taps>
+[[gnu::noinline]] void transform_weights(const float* taps, int64_t channels, const float* next, float* to, int64_t product) {
+  for (int64_t channel = 0; channel < channels; ++channel, taps += kLanes, to += kLanes) {
     // Into the second cache: the first has room for fewer fetches under way than are needed.
-    for (int tap = 0; tap < kTaps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
-    transform_square<kSide, kPatch, transform_taps>(
-        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * kSide + column) * kTapSize); },
-        [&](int row, int column, Floats value) __attribute__((always_inline)) { store(to + (row * kPatch + column) * product, value); });
+    for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
+    transform_square<Taps, kPatch<Taps>, Axis<Taps>::transform_taps>(
+        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * kTapSize); },
+        [&](int row, int column, Floats value)
+            __attribute__((always_inline)) { store(to + (row * kPatch<Taps> + column) * product, value); });
   }
 }
 
-// The same taps with filters in the place of channels, from the last one to the first one.
-[[gnu::noinline]] void turn_around(const float* weights, float* taps) {
-  for (int tap = kTaps - 1; tap >= 0; --tap, weights += kTapSize) {
-    Floats square[kLanes];
-#pragma GCC unroll 16
-    for (int row = 0; row < kLanes; ++row) square[row] = load(weights + row * kLanes);
-    transpose(square);
-#pragma GCC unroll 16
-    for (int row = 0; row < kLanes; ++row) store(taps + tap * kTapSize + row * kLanes, square[row]);
-  }
-}
-
-// What is multiplied for a product: transformed tiles of some blocks of channels, and weights of a block of filters or of two.
+// What is multiplied for a product: transformed tiles of some channels, and weights of a block of filters or of two.
 struct Factors {
   const float *tiles, *weights;
-  int64_t blocks, block_of_tiles, filters_of_weights;
+  int64_t channels, block_of_tiles, filters_of_weights;
 };
 
 // Sums over channels for Tiles tiles and Filters blocks of filters, or adds to them.
@@ -72,8 +65,9 @@ template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(con
   };
   if constexpr (Adds) for_sums([](Floats& each, const float* from) { each = load(from); });
   const float *tiles = factors.tiles, *weights = factors.weights;
-  for (int64_t block = 0; block < factors.blocks; ++block, tiles += factors.block_of_tiles) {
-    for (int lane = 0; lane < kLanes; ++lane, weights += kLanes) {
+  for (int64_t channel = 0; channel < factors.channels; channel += kLanes, tiles += factors.block_of_tiles) {
+    const int64_t lanes = std::min<int64_t>(kLanes, factors.channels - channel);
+    for (int64_t lane = 0; lane < lanes; ++lane, weights += kLanes) {
       Floats weight[Filters];
 #pragma GCC unroll 2
       for (int filters = 0; filters < Filters; ++filters)
@@ -91,14 +85,14 @@ template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(con
 }
 
 // Backward, x is the gradient of y, and y is that of x.
-template <class T, Direction direction> class Convolution final : public Kernel {
+template <class Form, Direction direction> class Convolution final : public Kernel {
  public:
   explicit Convolution(const OperatorSpec& spec)
       : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape()),
-        x_(spec.inputs[0].as<T>()),
-        weights_(spec.inputs[1].as<float>()),
+        x_(spec.inputs[0]),
+        weights_(spec.inputs[1]),
         biases_(kForward ? input<float>(spec, 2) : nullptr),
-        y_(spec.outputs[0].as<T>()),
+        y_(spec.outputs[0]),
         relu_(kForward && spec.attributes.number("relu", 0) != 0),
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
@@ -115,31 +109,50 @@ template <class T, Direction direction> class Convolution final : public Kernel 
 
  private:
   static constexpr bool kForward = direction == Direction::forward;
+  static constexpr int kTaps = Form::kTaps, kProducts = winograd::kProducts<kTaps>;
+  using Activation = typename Form::Activation;
+  using Pixel = typename Activation::Pixel;
+  using Weights = typename Form::template Weights<direction>;
+  using Panel = winograd::Panel<kTaps>;
 
   struct Sizes {
     Blocked x, y;
+    int64_t channels, filters;
     Tiles tiles;
-    bool weights_first;    // all weights are transformed before the tiles, and these some rows at a time; else the other way around
-    int64_t rows, blocks;  // of tiles, and of channels of the weights, that are transformed together
+    int64_t before;        // pixels of a tile before its outputs
+    bool weights_first;    // all weights are transformed before the tiles, and
+                           // these some rows at a time; else the other way around
+    int64_t rows, blocks;  // of tiles, and of channels of the weights, that are
+                           // transformed together
     Panel of_tiles, of_sums;
-    int64_t of_weights, of_filters;  // floats from one product to the next, and of a block of filters
+    int64_t of_weights, of_filters;  // floats from one product to the next, and
+                                     // of a block of filters
 
     Sizes(const Shape& of_x, const Shape& of_y)
         : x(of_x),
           y(of_y),
-          tiles(x),
+          channels(of_x[1]),
+          filters(of_y[1]),
+          tiles(y),
+          before((y.height - x.height + kTaps - 1) / 2),
           weights_first(kProducts * kTapSize * x.blocks * y.blocks <= Panel(x.blocks, tiles.count()).floats()),
-          rows(weights_first ? std::clamp<int64_t>(kTilesFloats / (Panel(x.blocks, tiles.across).floats()), 1, tiles.rows) : tiles.rows),
+          rows(weights_first ? rows_together() : tiles.rows),
           blocks(weights_first ? x.blocks : std::min(x.blocks, kBlocksAtOnce)),
           of_tiles(x.blocks, rows * tiles.across),
           of_sums(kFilters, rows * tiles.across),
           of_weights(blocks * kTapSize + kLanes),
           of_filters(kProducts * of_weights) {}
 
+    int64_t rows_together() const {
+      const int64_t rows = std::clamp<int64_t>(kTilesFloats / Panel(x.blocks, tiles.across).floats(), 1, tiles.rows);
+      return Form::kWholeImages ? (rows + tiles.down - 1) / tiles.down * tiles.down : rows;
+    }
+
     // Floats for all threads, and for each.
     int64_t shared() const { return weights_first ? y.blocks * of_filters : of_tiles.floats(); }
-    int64_t own() const { return kept() + of_sums.floats() + floats_of_row(tiles) + kWeightsBlock; }
+    int64_t own() const { return kept() + of_sums.floats() + floats_of_row<kTaps>(tiles) + Weights::kFloats + of_planes(); }
     // What a thread keeps transformed.
+    int64_t of_planes() const { return std::max(Activation::floats(x), Activation::floats(y)); }
     int64_t kept() const { return weights_first ? of_tiles.floats() : kFilters * of_filters; }
     size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * own()); }
 
@@ -148,13 +161,14 @@ template <class T, Direction direction> class Convolution final : public Kernel 
 
   // What a thread has for itself.
   struct Own {
-    float *kept, *sums, *row, *taps;
+    float *kept, *sums, *row, *taps, *plane;
   };
 
   Own own() const {
     float* const kept = &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.own();
     float *const sums = kept + sizes_.kept(), *const row = sums + sizes_.of_sums.floats();
-    return {kept, sums, row, row + floats_of_row(sizes_.tiles)};
+    float* const taps = row + floats_of_row<kTaps>(sizes_.tiles);
+    return {kept, sums, row, taps, taps + Weights::kFloats};
   }
 
   void run_weights_first() const {
@@ -165,82 +179,78 @@ template <class T, Direction direction> class Convolution final : public Kernel 
     for_each((tiles.rows + sizes_.rows - 1) / sizes_.rows, sizes_.work(), [&](int64_t item) {
       const Own own = this->own();
       const Range rows{item * sizes_.rows, std::min((item + 1) * sizes_.rows, tiles.rows)};
-      for (int64_t channels = 0; channels < x.blocks; ++channels) {
-        for (int64_t row = rows.begin; row < rows.end; ++row)
-          transform_tiles(row, channels, own.row, own.kept + channels * sizes_.of_tiles.block + (row - rows.begin) * tiles.across * kLanes);
-      }
+      for (int64_t block = 0; block < x.blocks; ++block) transform(rows, block, own, own.kept + block * sizes_.of_tiles.block);
       for (int64_t filters = 0; filters < y.blocks; filters += kFilters) {
         const Range some{filters, std::min(filters + kFilters, y.blocks)};
-        multiply_all<false>(own.kept, &memory_[0] + filters * sizes_.of_filters, x.blocks, rows.size() * tiles.across, some.size(),
+        multiply_all<false>(own.kept, &memory_[0] + filters * sizes_.of_filters, sizes_.channels, rows.size() * tiles.across, some.size(),
                             own.sums);
-        finish(some, rows, own.sums);
+        finish(some, rows, own);
       }
     });
   }
 
   void run_tiles_first() const {
     const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
-    for_each(x.blocks * tiles.rows, sizes_.work(), [&](int64_t item) {
-      const int64_t channels = item / tiles.rows, row = item % tiles.rows;
-      transform_tiles(row, channels, own().row, &memory_[0] + channels * sizes_.of_tiles.block + row * tiles.across * kLanes);
+    for_each(x.blocks * x.images, sizes_.work(), [&](int64_t item) {
+      const int64_t block = item / x.images, row = item % x.images * tiles.down;
+      transform({row, row + tiles.down}, block, own(), &memory_[0] + block * sizes_.of_tiles.block + row * tiles.across * kLanes);
     });
     for_each((y.blocks + kFilters - 1) / kFilters, sizes_.work(), [&](int64_t item) {
       const Own own = this->own();
       const Range some{item * kFilters, std::min((item + 1) * kFilters, y.blocks)};
       for (int64_t first = 0; first < x.blocks; first += sizes_.blocks) {
-        const Range channels{first, std::min(first + sizes_.blocks, x.blocks)};
-        transform(some, channels, own.taps, own.kept);
+        const Range blocks{first, std::min(first + sizes_.blocks, x.blocks)};
+        const int64_t channels = std::min(blocks.end * kLanes, sizes_.channels) - first * kLanes;
+        transform(some, blocks, own.taps, own.kept);
         const float* of_tiles = &memory_[0] + first * sizes_.of_tiles.block;
         if (first > 0)
-          multiply_all<true>(of_tiles, own.kept, channels.size(), tiles.count(), some.size(), own.sums);
+          multiply_all<true>(of_tiles, own.kept, channels, tiles.count(), some.size(), own.sums);
         else
-          multiply_all<false>(of_tiles, own.kept, channels.size(), tiles.count(), some.size(), own.sums);
+          multiply_all<false>(of_tiles, own.kept, channels, tiles.count(), some.size(), own.sums);
       }
-      finish(some, {0, tiles.rows}, own.sums);
+      finish(some, {0, tiles.rows}, own);
     });
-  }
-
-  // Weights lie in blocks of filters, and in these in blocks of channels; backward, a filter of ours is a channel of theirs.
-  const float* weights_of(int64_t filters, int64_t channels) const {
-    return weights_ + (kForward ? filters * sizes_.x.blocks + channels : channels * sizes_.y.blocks + filters) * kWeightsBlock;
   }
 
   // The weights of these blocks of filters and channels, filter by filter.
   void transform(Range filters, Range channels, float* taps, float* to) const {
-    const auto weights_at = [&](int64_t at) {
-      return weights_of(filters.begin + at / channels.size(), channels.begin + at % channels.size());
-    };
     const int64_t count = filters.size() * channels.size();
-    for (int64_t at = 0; at < count; ++at) {
-      const float *weights = weights_at(at), *next = at + 1 < count ? weights_at(at + 1) : weights_after(filters, channels);
-      if constexpr (!kForward) {
-        turn_around(weights, taps);
-        weights = taps;
-      }
-      transform_weights(weights, next, to + at / channels.size() * sizes_.of_filters + at % channels.size() * kTapSize, sizes_.of_weights);
+    const auto at = [&](int64_t i) { return std::pair(filters.begin + i / channels.size(), channels.begin + i % channels.size()); };
+    for (int64_t i = 0; i < count; ++i) {
+      const auto [filter, channel] = at(i);
+      const auto [next_filter, next_channel] = i + 1 < count ? at(i + 1) : after(filters, channels);
+      transform_weights<kTaps>(weights_.read(filter, channel, taps), std::min<int64_t>(kLanes, sizes_.channels - channel * kLanes),
+                               weights_.begin(next_filter, next_channel),
+                               to + (filter - filters.begin) * sizes_.of_filters + (channel - channels.begin) * kTapSize,
+                               sizes_.of_weights);
     }
   }
 
-  // What is transformed after these.
-  const float* weights_after(Range filters, Range channels) const {
-    if (channels.end < sizes_.x.blocks) return weights_of(filters.begin, channels.end);
-    return weights_of(filters.end < sizes_.y.blocks ? filters.end : 0, 0);
+  // The blocks of filters and channels that are transformed after these.
+  std::pair<int64_t, int64_t> after(Range filters, Range channels) const {
+    if (channels.end < sizes_.x.blocks) return {filters.begin, channels.end};
+    return {filters.end < sizes_.y.blocks ? filters.end : 0, 0};
   }
 
-  void transform_tiles(int64_t row, int64_t channels, float* passing, float* to) const {
+  // These rows of tiles of a block of channels.
+  void transform(Range rows, int64_t block, const Own& own, float* to) const {
     const auto& [x, tiles] = std::tie(sizes_.x, sizes_.tiles);
-    const T* plane = x_ + row / tiles.down * x.image() + channels * x.plane();
-    transform_row<kPatch, transform_patch>(x, tiles, plane, row % tiles.down, passing, to, sizes_.of_tiles.product);
+    const typename Activation::Pixel* plane = nullptr;
+    for (int64_t row = rows.begin; row < rows.end; ++row, to += tiles.across * kLanes) {
+      if (row == rows.begin || row % tiles.down == 0) plane = x_.read(row / tiles.down, block, own.plane);
+      transform_row<kTaps, kPatch<kTaps>, Axis<kTaps>::transform_patch>(RowOfTiles{x, tiles, plane, row % tiles.down, sizes_.before},
+                                                                        own.row, to, sizes_.of_tiles.product);
+    }
   }
 
   // All products of these tiles by a pair of blocks of filters, or by the last one.
   template <bool Adds>
-  void multiply_all(const float* tiles, const float* weights, int64_t blocks, int64_t count, int64_t filters, float* sums) const {
+  void multiply_all(const float* tiles, const float* weights, int64_t channels, int64_t count, int64_t filters, float* sums) const {
     const auto multiply_by = [&]<int Filters>() {
       for (int product = 0; product < kProducts; ++product) {
         const float* some = tiles + product * sizes_.of_tiles.product;
         in_pieces<kSums<Filters>>(count, [&]<int Count>(int64_t first) {
-          const Factors factors{some + first * kLanes, weights + product * sizes_.of_weights, blocks, sizes_.of_tiles.block,
+          const Factors factors{some + first * kLanes, weights + product * sizes_.of_weights, channels, sizes_.of_tiles.block,
                                 sizes_.of_filters};
           multiply<Filters, Count, Adds>(factors, sums + product * sizes_.of_sums.product + first * kLanes, sizes_.of_sums.block);
         });
@@ -252,28 +262,29 @@ template <class T, Direction direction> class Convolution final : public Kernel 
       multiply_by.template operator()<1>();
   }
 
-  void finish(Range filters, Range rows, const float* sums) const {
+  void finish(Range filters, Range rows, const Own& own) const {
     const auto& [y, tiles] = std::tie(sizes_.y, sizes_.tiles);
     const auto row_of = [&](int64_t block, int64_t row) {
-      return y_ + row / tiles.down * y.image() + block * y.plane() + row % tiles.down * kTile * y.row();
+      return y_.write(row / tiles.down, block, own.plane) + row % tiles.down * kTile * y.row();
     };
-    for (int64_t block = filters.begin; block < filters.end; ++block, sums += sizes_.of_sums.block) {
-      const Finish finish(biases_, block, relu_);
-      const float* tile = sums;
+    for (int64_t block = filters.begin; block < filters.end; ++block) {
+      const Finish finish(biases_, block, std::min<int64_t>(kLanes, sizes_.filters - block * kLanes), relu_);
+      const float* tile = own.sums + (block - filters.begin) * sizes_.of_sums.block;
       for (int64_t row = rows.begin; row < rows.end; ++row) {
         const int64_t height = std::min<int64_t>(kTile, y.height - row % tiles.down * kTile);
-        T *const to = row_of(block, row), *const next = row + 1 < rows.end ? row_of(block, row + 1)
-                                                                           : row_of(std::min(block + 1, y.blocks - 1), rows.begin);
+        Pixel *const to = row_of(block, row), *const next = row + 1 < rows.end ? row_of(block, row + 1)
+                                                                               : row_of(std::min(block + 1, y.blocks - 1), rows.begin);
         for (int64_t left = 0; left < y.width; left += kTile, tile += kLanes) {
           fetch_tile(next + left * kLanes);
           store_tile(tile, height, std::min<int64_t>(kTile, y.width - left), finish, to + left * kLanes);
         }
+        if ((row + 1) % tiles.down == 0) y_.written(row / tiles.down, block, own.plane);
       }
     }
   }
 
   // The outputs of a tile into the second cache, before they are stored.
-  void fetch_tile(const T* to) const {
+  void fetch_tile(const Pixel* to) const {
 #pragma GCC unroll 4
     for (int row = 0; row < kTile; ++row) {
 #pragma GCC unroll 4
@@ -282,10 +293,11 @@ template <class T, Direction direction> class Convolution final : public Kernel 
   }
 
   // The outputs of a tile, of which `height` rows and `width` columns are inside.
-  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, T* to) const {
+  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, Pixel* to) const {
     const auto store_inside = [&](const auto& inside) __attribute__((always_inline)) {
-      transform_square<kPatch, kTile, outputs_of>(
-          [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch + column) * sizes_.of_sums.product); },
+      transform_square<kPatch<kTaps>, kTile, Axis<kTaps>::outputs_of>(
+          [&](int row, int column)
+              __attribute__((always_inline)) { return load(sums + (row * kPatch<kTaps> + column) * sizes_.of_sums.product); },
           [&](int row, int column, Floats value) __attribute__((always_inline)) {
             if (inside(row, column)) store(to + row * sizes_.y.row() + column * kLanes, finish(value));
           });
@@ -297,27 +309,33 @@ template <class T, Direction direction> class Convolution final : public Kernel 
   }
 
   const Sizes sizes_;
-  const T* x_;                      // (N, I, H, W) in blocks
-  const float *weights_, *biases_;  // (O, I, 3, 3) in rows of filters, (O) or null
-  T* y_;                            // (N, O, H, W) in blocks
+  const Activation x_;
+  const Weights weights_;
+  const float* biases_;  // (O) or null
+  const Activation y_;
   const bool relu_;
   // Of all threads, the weights or the tiles that are transformed first; then each thread's own.
   const PlannedItems<float> memory_;
 };
 
-template <class T> using Forward = Convolution<T, Direction::forward>;
-template <class T> using BackwardData = Convolution<T, Direction::backward>;
+template <class T> using ForwardInBlocks = Convolution<InBlocks<T>, Direction::forward>;
+template <class T> using DataInBlocks = Convolution<InBlocks<T>, Direction::backward>;
+template <class T> using ForwardInPlanes = Convolution<InPlanes<T>, Direction::forward>;
+template <class T> using DataInPlanes = Convolution<InPlanes<T>, Direction::backward>;
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
-  return winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
+  return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
 }
 
 bool takes_data(const LoweringRequest& request, const std::string& layout) {
-  return winograd::takes(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
+  return takes_blocks(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
 }
 
-const Registered kRegistered{{forward_operator({make_typed<Forward>, takes_forward, Forward<float>::scratch, kMethod}),
-                              backward_data_operator({make_typed<BackwardData>, takes_data, BackwardData<float>::scratch, kMethod})}};
+const Registered kInBlocks{{forward_operator({make_typed<ForwardInBlocks>, takes_forward, ForwardInBlocks<float>::scratch, kMethod}),
+                            backward_data_operator({make_typed<DataInBlocks>, takes_data, DataInBlocks<float>::scratch, kMethod})}};
+const Registered kInPlanes{
+    {planes_forward_operator({make_typed<ForwardInPlanes>, takes_planes<roles_forward, true>, ForwardInPlanes<float>::scratch, kMethod}),
+     planes_data_operator({make_typed<DataInPlanes>, takes_planes<roles_backward_data, true>, DataInPlanes<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -1,12 +1,14 @@
-// The gradient of the weights of a convolution of 3x3, by Winograd's transforms: those of the tiles of gy are the transposes of those that
-// give y, and so is that from the sums of products to taps.
+// The gradient of the weights of a convolution, by Winograd's transforms: those of the tiles of gy are the transposes of those that give y,
+// and so is that from the sums of products to taps.
 #include <omp.h>
 
 #include <algorithm>
 #include <tuple>
 
+#include "cpu/kernels/convolution_in_planes.h"
 #include "cpu/kernels/parallel.h"
-#include "cpu/kernels/winograd.h"
+#include "cpu/kernels/winograd_forms.h"
+#include "cpu/kernels/winograd_tiles.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -20,8 +22,8 @@ constexpr int kFilters = kLanes == 16 ? 2 : 1;
 
 // Floats of transformed tiles that the second cache holds.
 constexpr int64_t kTilesFloats = 128 * 1024;
-// The sums of a block of weights, by product. Where those of all weights are many beside the tiles, these are transformed all at once.
-constexpr int64_t kSumsBlock = kProducts * kTapSize, kManySums = 4;
+// The sums of all weights are many where the transformed tiles are at most so many times as many: then these are transformed all at once.
+constexpr int64_t kManySums = 4;
 
 // Sums over `tiles` tiles: of kChannels channels of x by Filters blocks of gy.
 template <int Filters, bool Adds>
@@ -51,25 +53,25 @@ template <int Filters, bool Adds>
   for_sums([](Floats each, float* to) { store(to, each); });
 }
 
-// The sums of a block of weights as taps, which `store_one` stores.
-template <class Store> [[gnu::noinline]] void store_taps(const float* sums, float* taps, const Store& store_one) {
-  for (int channel = 0; channel < kLanes; ++channel, sums += kLanes, taps += kLanes) {
-    transform_square<kPatch, kSide, taps_of>(
-        [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch + column) * kTapSize); },
+// The sums between some channels of a block and a block of filters as taps, which `store_one` stores.
+template <int Taps, class Store>
+[[gnu::noinline]] void store_taps(const float* sums, int64_t channels, float* taps, const Store& store_one) {
+  for (int64_t channel = 0; channel < channels; ++channel, sums += kLanes, taps += kLanes) {
+    transform_square<kPatch<Taps>, Taps, Axis<Taps>::taps_of>(
+        [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch<Taps> + column) * kTapSize); },
         [&](int row, int column, Floats value)
-            __attribute__((always_inline)) { store_one(taps + (row * kSide + column) * kTapSize, value); });
+            __attribute__((always_inline)) { store_one(taps + (row * Taps + column) * kTapSize, value); });
   }
 }
 
-template <class T> class BackwardWeights final : public Kernel {
+template <class Form> class BackwardWeights final : public Kernel {
  public:
   explicit BackwardWeights(const OperatorSpec& spec)
       : sizes_(spec.inputs[0].shape(), spec.inputs[1].shape()),
-        x_(input<T>(spec, 0)),
-        gy_(input<T>(spec, 1)),
-        gw_(output<float>(spec, 0)),
+        x_(spec.inputs[0]),
+        gy_(spec.inputs[1]),
+        gw_(spec.outputs[0]),
         gb_(output<float>(spec, 1)),
-        past_caches_(stores_past_caches(gw_, sizes_.x.blocks * sizes_.y.blocks, true)),
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
   static size_t scratch(const Shapes& shapes, const LoweringAnswer&) {
@@ -81,8 +83,17 @@ template <class T> class BackwardWeights final : public Kernel {
     const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
     for (int64_t first = 0; first < tiles.rows; first += sizes_.rows) {
       const Rows rows{first, std::min(sizes_.rows, tiles.rows - first)};
-      for_each((x.blocks + y.blocks) * rows.count, sizes_.work(),
-               [&](int64_t item) { transform(item / rows.count, rows, item % rows.count); });
+      const int64_t images = (rows.count + tiles.down - 1) / tiles.down;
+      for_each((x.blocks + y.blocks) * images, sizes_.work(), [&](int64_t item) {
+        const int64_t begin = item % images * tiles.down, block = item / images;
+        const Rows some{rows.first + begin, std::min(tiles.down, rows.count - begin)};
+        if (block < x.blocks)
+          transform<kPatch<kTaps>, Axis<kTaps>::transform_patch>(x_, x, some, block, sizes_.before,
+                                                                 at(x_tiles(), sizes_.of_x, block, begin), sizes_.of_x);
+        else
+          transform<kTile, Axis<kTaps>::transform_outputs>(gy_, y, some, block - x.blocks, 0,
+                                                           at(y_tiles(), sizes_.of_y, block - x.blocks, begin), sizes_.of_y);
+      });
       for_each((y.blocks + kFilters - 1) / kFilters * x.blocks, sizes_.work(), [&](int64_t item) {
         const int64_t filters = item / x.blocks * kFilters, channels = item % x.blocks;
         if (filters + kFilters <= y.blocks)
@@ -91,20 +102,31 @@ template <class T> class BackwardWeights final : public Kernel {
           add<1>(filters, channels, rows);
       });
     }
-    if (gb_) sum_biases(y, Steps(y, kActivations), gy_, gb_);
+    if (gb_) gy_.sum_channels(gb_);
   }
 
  private:
+  static constexpr int kTaps = Form::kTaps, kProducts = winograd::kProducts<kTaps>;
+  static constexpr int64_t kSums = kProducts * kTapSize;
+  using Activation = typename Form::Activation;
+  using Gradient = typename Form::Gradient;
+  using Panel = winograd::Panel<kTaps>;
+
   struct Sizes {
     Blocked x, y;
+    int64_t channels;
     Tiles tiles;
-    int64_t rows;  // of tiles that are transformed together: all, or, where the sums of all weights are few, some
+    int64_t before;  // pixels of a tile before its outputs
+    int64_t rows;    // of tiles that are transformed together: all, or, where the
+                     // sums of all weights are few, some
     Panel of_x, of_y;
 
     Sizes(const Shape& x_shape, const Shape& y_shape)
         : x(x_shape),
           y(y_shape),
-          tiles(x),
+          channels(x_shape[1]),
+          tiles(y),
+          before((y.height - x.height + kTaps - 1) / 2),
           rows(rows_together()),
           of_x(x.blocks, rows * tiles.across),
           of_y(y.blocks, rows * tiles.across) {}
@@ -112,15 +134,19 @@ template <class T> class BackwardWeights final : public Kernel {
     int64_t rows_together() const {
       const int64_t of_row = kProducts * (x.blocks + y.blocks) * kLanes * tiles.across;
       if (of_row * tiles.rows <= kManySums * all_sums()) return tiles.rows;
-      return std::clamp<int64_t>(kTilesFloats / of_row, 1, tiles.rows);
+      const int64_t some = std::clamp<int64_t>(kTilesFloats / of_row, 1, tiles.rows);
+      return Form::kWholeImages ? (some + tiles.down - 1) / tiles.down * tiles.down : some;
     }
 
     bool at_once() const { return rows == tiles.rows; }
-    int64_t all_sums() const { return x.blocks * y.blocks * kSumsBlock; }
+    int64_t all_sums() const { return x.blocks * y.blocks * kSums; }
 
     // Floats for all threads, and for each.
     int64_t shared() const { return of_x.floats() + of_y.floats() + (at_once() ? 0 : all_sums()); }
-    int64_t own() const { return floats_of_row(tiles) + (at_once() ? kFilters * kSumsBlock : 0); }
+    int64_t own() const {
+      return std::max(floats_of_row<kTaps>(tiles) + std::max(Activation::floats(x), Activation::floats(y)),
+                      Gradient::kFloats + (at_once() ? kFilters * kSums : 0));
+    }
     size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * own()); }
 
     int64_t work() const { return x.images * x.image() * y.blocks; }
@@ -134,30 +160,33 @@ template <class T> class BackwardWeights final : public Kernel {
   float* x_tiles() const { return &memory_[0]; }
   float* y_tiles() const { return x_tiles() + sizes_.of_x.floats(); }
   float* own() const { return &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.own(); }
+  float* at(float* tiles, const Panel& panel, int64_t block, int64_t row) const {
+    return tiles + block * panel.block + row * sizes_.tiles.across * kLanes;
+  }
 
-  // A row of tiles, of a block of channels of x or, after these, of gy.
-  void transform(int64_t block, Rows rows, int64_t at) const {
-    const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
-    const int64_t image = (rows.first + at) / tiles.down, row = (rows.first + at) % tiles.down, begin = at * tiles.across * kLanes;
-    if (block < x.blocks) {
-      const T* plane = x_ + image * x.image() + block * x.plane();
-      float* const to = x_tiles() + block * sizes_.of_x.block + begin;
-      return transform_row<kPatch, transform_patch>(x, tiles, plane, row, own(), to, sizes_.of_x.product);
+  template <int Size, Transform<Size, kPatch<kTaps>> transform_axis>
+  void transform(const Activation& activation, const Blocked& shape, Rows rows, int64_t block, int64_t before, float* to,
+                 const Panel& panel) const {
+    const Tiles& tiles = sizes_.tiles;
+    float *const passing = own(), *const buffer = passing + floats_of_row<kTaps>(tiles);
+    const typename Activation::Pixel* plane = nullptr;
+    for (int64_t row = rows.first; row < rows.first + rows.count; ++row, to += tiles.across * kLanes) {
+      if (row == rows.first || row % tiles.down == 0) plane = activation.read(row / tiles.down, block, buffer);
+      transform_row<kTaps, Size, transform_axis>(RowOfTiles{shape, tiles, plane, row % tiles.down, before}, passing, to, panel.product);
     }
-    const T* plane = gy_ + image * y.image() + (block - x.blocks) * y.plane();
-    float* const to = y_tiles() + (block - x.blocks) * sizes_.of_y.block + begin;
-    transform_row<kTile, transform_outputs>(y, tiles, plane, row, own(), to, sizes_.of_y.product);
   }
 
   // Adds what these tiles give to the weights of a block of channels and Filters blocks of filters.
   template <int Filters> void add(int64_t filters, int64_t channels, Rows rows) const {
     const int64_t tiles = rows.count * sizes_.tiles.across, block = filters * sizes_.x.blocks + channels;
-    const int64_t filters_of_sums = sizes_.at_once() ? kSumsBlock : sizes_.x.blocks * kSumsBlock;
-    float* const sums = sizes_.at_once() ? own() + floats_of_row(sizes_.tiles) : y_tiles() + sizes_.of_y.floats() + block * kSumsBlock;
-    const float *x = x_tiles() + channels * sizes_.of_x.block, *gy = y_tiles() + filters * sizes_.of_y.block;
+    const int64_t filters_of_sums = sizes_.at_once() ? kSums : sizes_.x.blocks * kSums;
+    float* const taps = own();
+    float* const sums = sizes_.at_once() ? taps + Gradient::kFloats : y_tiles() + sizes_.of_y.floats() + block * kSums;
+    const float *x = at(x_tiles(), sizes_.of_x, channels, 0), *gy = at(y_tiles(), sizes_.of_y, filters, 0);
+    const int64_t count = std::min<int64_t>(kLanes, sizes_.channels - channels * kLanes);
     const auto multiply_all = [&]<bool Adds>() {
       for (int product = 0; product < kProducts; ++product, x += sizes_.of_x.product, gy += sizes_.of_y.product) {
-        for (int channel = 0; channel < kLanes; channel += kChannels<Filters>)
+        for (int64_t channel = 0; channel < count; channel += kChannels<Filters>)
           multiply<Filters, Adds>(x + channel, gy, sizes_.of_y.block, tiles, sums + product * kTapSize + channel * kLanes, filters_of_sums);
       }
     };
@@ -166,31 +195,31 @@ template <class T> class BackwardWeights final : public Kernel {
     else
       multiply_all.template operator()<false>();
     if (rows.first + rows.count < sizes_.tiles.rows) return;
-    for (int64_t at = 0; at < Filters; ++at) {
-      const float* const of_filters = sums + at * filters_of_sums;
-      float* const gw = gw_ + (block + at * sizes_.x.blocks) * kWeightsBlock;
-      if (past_caches_)
-        store_taps(of_filters, gw, store_past_caches);
-      else
-        store_taps(of_filters, gw, [](float* to, Floats value) { store(to, value); });
+    for (int64_t i = 0; i < Filters; ++i) {
+      gw_.write(filters + i, channels, taps,
+                [&](float* to, const auto& store_one) { store_taps<kTaps>(sums + i * filters_of_sums, count, to, store_one); });
     }
-    if (past_caches_) end_stores_past_caches();
   }
 
   const Sizes sizes_;
-  const T *x_, *gy_;  // (N, I, H, W), (N, O, H, W) in blocks
-  float *gw_, *gb_;   // (O, I, 3, 3) in rows of filters, (O) or null
-  const bool past_caches_;
+  const Activation x_, gy_;
+  const Gradient gw_;
+  float* gb_;  // (O) or null
   // The transformed tiles of x and of gy, the sums of all weights where they are kept; then each thread's own.
   const PlannedItems<float> memory_;
 };
 
+template <class T> using WeightsOfBlocks = BackwardWeights<InBlocks<T>>;
+template <class T> using WeightsOfPlanes = BackwardWeights<InPlanes<T>>;
+
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return winograd::takes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
+  return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
 }
 
 const Registered kRegistered{
-    {backward_weights_operator({make_typed<BackwardWeights>, takes_weights, BackwardWeights<float>::scratch, kMethod})}};
+    {backward_weights_operator({make_typed<WeightsOfBlocks>, takes_weights, WeightsOfBlocks<float>::scratch, kMethod}),
+     planes_weights_operator(
+         {make_typed<WeightsOfPlanes>, takes_planes<roles_backward_weights, true>, WeightsOfPlanes<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

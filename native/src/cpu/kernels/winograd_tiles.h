@@ -1,0 +1,92 @@
+// The tiles of an activation, and how they are transformed.
+#pragma once
+
+#include "cpu/kernels/winograd.h"
+
+namespace arbalest::kernels::winograd {
+
+using convolution_3x3::Blocked;
+
+// The tiles of the outputs of a convolution, in rows of tiles from the first image to the last one. The last row and column of tiles may be
+// partly outside.
+struct Tiles {
+  int64_t across, down, rows;
+
+  explicit Tiles(const Blocked& y) : across((y.width + kTile - 1) / kTile), down((y.height + kTile - 1) / kTile), rows(y.images * down) {}
+
+  int64_t count() const { return rows * across; }
+};
+
+// Transformed tiles in floats: each product has blocks of channels, and these have tiles. A line more, so that the products of a tile are
+// not all in the same set of a cache.
+template <int Taps> struct Panel {
+  int64_t block, product;
+
+  Panel(int64_t blocks, int64_t tiles) : block(tiles * kLanes), product((blocks * tiles | 1) * kLanes) {}
+
+  int64_t floats() const { return kProducts<Taps> * product; }
+};
+
+// Floats that a row of tiles takes while it is transformed.
+template <int Taps> int64_t floats_of_row(const Tiles& tiles) { return kPatch<Taps> * (tiles.across * kTile + Taps - 1) * kLanes; }
+
+// A row of tiles of a block of channels; what lies outside of the image counts as zeros. Each tile needs Size pixels a side, of which
+// `before` lie before its outputs.
+template <class T> struct RowOfTiles {
+  const Blocked& shape;
+  const Tiles& tiles;
+  const T* plane;
+  int64_t row, before;
+};
+
+// Transforms a row of tiles, columns first, and fetches the next one. `passing` has floats_of_row().
+template <int Taps, int Size, Transform<Size, kPatch<Taps>> transform, class T>
+[[gnu::noinline]] void transform_row(const RowOfTiles<T>& of, float* passing, float* to, int64_t product) {
+  constexpr int kPoints = kPatch<Taps>;
+  alignas(sizeof(Floats)) static constexpr T kZeros[kLanes] = {};
+  const Blocked& shape = of.shape;
+  const int64_t columns = of.tiles.across * kTile + Size - kTile, row_of_passing = columns * kLanes;
+  const T* rows[Size];
+  int64_t steps[Size];
+  for (int i = 0; i < Size; ++i) {
+    const int64_t row = of.row * kTile + i - of.before;
+    const bool inside = row >= 0 && row < shape.height;
+    rows[i] = inside ? of.plane + row * shape.row() : kZeros;
+    steps[i] = inside ? kLanes : 0;
+  }
+  // What the row of tiles below needs besides.
+  const T* next = of.plane + (of.row * kTile + Size - of.before) * shape.row();
+  const auto outside = [&](int64_t column) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kPoints; ++i) store(passing + i * row_of_passing + column * kLanes, Floats{});
+  };
+  const int64_t end = std::min(of.before + shape.width, columns);
+  for (int64_t column = 0; column < of.before; ++column) outside(column);
+  for (int64_t column = of.before; column < end; ++column) {
+    Floats from[Size], values[kPoints];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTile; ++i) __builtin_prefetch(next + i * shape.row(), 0, 2);
+    next += kLanes;
+#pragma GCC unroll 8
+    for (int i = 0; i < Size; ++i) {
+      from[i] = load(rows[i]);
+      rows[i] += steps[i];
+    }
+    transform(from, values);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPoints; ++i) store(passing + i * row_of_passing + column * kLanes, values[i]);
+  }
+  for (int64_t column = end; column < columns; ++column) outside(column);
+  for (int row = 0; row < kPoints; ++row, passing += row_of_passing, to += kPoints * product) {
+    for (int64_t tile = 0; tile < of.tiles.across; ++tile) {
+      Floats from[Size], values[kPoints];
+#pragma GCC unroll 8
+      for (int i = 0; i < Size; ++i) from[i] = load(passing + (tile * kTile + i) * kLanes);
+      transform(from, values);
+#pragma GCC unroll 8
+      for (int i = 0; i < kPoints; ++i) store(to + i * product + tile * kLanes, values[i]);
+    }
+  }
+}
+
+}  // namespace arbalest::kernels::winograd
