@@ -274,7 +274,7 @@ bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& role
 
 bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& roles) {
   const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
-  if (w[2] != 5 || w[3] != 5 || !winograd::may_take(request)) return false;
+  if (w[2] != 5 || w[3] != 5 || winograd::has_pairs(request) || !winograd::may_take(request)) return false;
   const auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit; };
   // Of the gradient of x tiles are of x, and filters are its channels.
   const bool is_data = roles.x == &request.outputs[0];
@@ -286,7 +286,7 @@ bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& ro
   const int64_t products = winograd::kProducts<5> * tiles * channels * filters;
   const int64_t transforms = tiles * (kOfPatch * up(channels, kLanes) + kOfOutputs * filters) + kOfWeights * channels * filters;
   const int64_t direct = y[0] * y[2] * y[3] * w[0] * w[1] * w[2] * w[3] / kLanes;
-  return products + transforms <= (winograd::has_pairs(request) ? direct / 2 : direct);
+  return products + transforms <= direct;
 }
 
 }  // namespace arbalest::kernels
