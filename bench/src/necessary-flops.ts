@@ -24,8 +24,8 @@ export function innerTaps(extent: number, kernel: number, outputs: number, strid
 const WINOGRAD = { implementation: /:winograd$/, tile: 4 }
 
 /**
- * Floating-point operations of an operator as sums of products, without those on padding, which a convolution need not compute: at the 2 x 2 images of VGG-16's last
- * stage they are more than half of what is usually counted.
+ * Floating-point operations of an operator as sums of products, without those on padding, which a convolution need not compute: at the
+ * 2 x 2 images of VGG-16's last stage they are more than half of what is usually counted.
  */
 export function directFlops(program: Program, operator: Operator): number {
   const shapes = shapesOf(program, operator)
@@ -51,11 +51,6 @@ export function necessaryFlops(program: Program, operator: Operator): number {
   return 2 * products * tiles * x[1]! * y[1]!
 }
 
-function shapesOf(program: Program, operator: Operator): Record<'x' | 'w' | 'y', readonly number[]> | undefined {
-  const shapes = CONVOLUTIONS[operator.kind]?.(operator).map((id) => program.values[id!]!.shape)
-  return shapes && { x: shapes[0]!, w: shapes[1]!, y: shapes[2]! }
-}
-
 /** The same for all operators of a step, by `segment name kind`. */
 export function necessaryFlopsByOperator(program: Program): ReadonlyMap<string, number> {
   return new Map(
@@ -63,4 +58,9 @@ export function necessaryFlopsByOperator(program: Program): ReadonlyMap<string, 
       program.segments[segment].map((one) => [`${segment} ${one.name} ${one.kind}`, necessaryFlops(program, one)] as const)
     )
   )
+}
+
+function shapesOf(program: Program, operator: Operator): Record<'x' | 'w' | 'y', readonly number[]> | undefined {
+  const shapes = CONVOLUTIONS[operator.kind]?.(operator).map((id) => program.values[id!]!.shape)
+  return shapes && { x: shapes[0]!, w: shapes[1]!, y: shapes[2]! }
 }

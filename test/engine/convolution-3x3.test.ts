@@ -3,7 +3,7 @@ import type { LoweringRequest } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
 import { skip } from '../support/skip.js'
-import { runOnce } from './support/bound-operator.js'
+import { runOnce, type BoundOperator, type Outcome } from './support/bound-operator.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
 import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
 
@@ -83,7 +83,10 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
     for (const shape of [
       { images: 2, height: 2, width: 2 },
       { images: 5, height: 3, width: 3 },
-      { images: 1, height: 4, width: 9 }
+      { images: 1, height: 4, width: 9 },
+      // In several shares, of images and of rows.
+      { images: 80, height: 2, width: 2, channels: 32, filters: 32 },
+      { images: 1, height: 200, width: 2, channels: 32, filters: 32 }
     ])
       for (const use of passes({ channels: 256, filters: 512, ...shape })) {
         const values = inWholeNumbers(drawn(use.inputs, 'f32', 3))
@@ -144,55 +147,63 @@ describe('convolutions that are computed from transforms', () => {
   /** Those of images as they are stored, whose channels fill no blocks. */
   const IN_PLANES: readonly Shape[] = [
     { images: 3, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
+    { images: 24, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
     { images: 1, channels: 33, filters: 21, height: 9, width: 20, kernel: 5, padding: 0 }
   ]
 
-  /** Calls `check` for every output with its error, as a part of its size, both by the root of the mean square; and returns how many passes are computed so. */
-  const forOutputs = (
+  /** What adds up in float. Activations are rounded when they are stored. */
+  const OF_SUMS = 4e-6
+
+  /**
+   * Expects that the error of each output, as a part of its size, both by the root of the mean square, is below a bound, on one thread and
+   * on four; and returns which passes of which shapes are computed from transforms.
+   */
+  const passesWithin = (
     shapes: readonly Shape[],
     { layout, precision }: { readonly layout: string; readonly precision: 'f32' | 'bf16' },
-    check: (error: number, output: string) => void
-  ): number => {
-    let found = 0
-    for (const shape of shapes)
-      for (const use of passes(shape))
-        withBound(
-          use,
-          layout,
-          1,
-          (bound) => {
-            if (!bound.answer.implementation.endsWith(':winograd')) return
-            found++
-            const values = drawn(use.inputs, precision, 3)
-            const exact = runOnce('reference', 'f64', use, values).outputs
-            for (const [name, numbers] of Object.entries(bound.run(values).outputs)) {
-              const off = numbers.map((number, at) => number - exact[name]![at]!)
-              check(size(off) / size(exact[name]!), `${name} of ${JSON.stringify(shape)}`)
-            }
-          },
-          precision
-        )
-    return found
-  }
+    bounds: { readonly activations: number; readonly weights: number }
+  ): string[] =>
+    shapes.flatMap((shape, i) =>
+      passes(shape).flatMap((use) => {
+        const values = drawn(use.inputs, precision, 3)
+        const run = (bound: BoundOperator): Outcome | undefined =>
+          bound.answer.implementation.endsWith(':winograd') ? bound.run(values) : undefined
+        const [alone, together] = [1, 4].map((threads) => withBound(use, layout, threads, run, precision))
+        if (alone === undefined) return []
+        expect(together, `${use.name} of ${JSON.stringify(shape)} on four threads`).to.deep.equal(alone)
+        expect(alone.faults).to.deep.equal([])
+        const exact = runOnce('reference', 'f64', use, values).outputs
+        for (const [name, numbers] of Object.entries(alone.outputs)) {
+          const off = numbers.map((number, at) => number - exact[name]![at]!)
+          const bound = name === 'y' || name === 'gx' ? bounds.activations : bounds.weights
+          expect(size(off) / size(exact[name]!), `${name} of ${JSON.stringify(shape)}`).to.be.below(bound)
+        }
+        return [`${i} ${use.name}`]
+      })
+    )
+
+  /** All passes of these shapes. */
+  const all = (shapes: readonly number[]): string[] => shapes.flatMap((i) => [`${i} forward`, `${i} data`, `${i} weights`])
 
   it('round little more than sums of taps', function () {
     if (BLOCKED === '') skip(this, 'the kernels of this processor have none')
-    const below =
-      (bound: number) =>
-      (error: number, output: string): void => {
-        expect(error, output).to.be.below(bound)
-      }
-    expect(forOutputs(SHAPES, { layout: BLOCKED, precision: 'f32' }, below(4e-6))).to.equal(3 * SHAPES.length)
-    expect(forOutputs(IN_PLANES, { layout: 'plain', precision: 'f32' }, below(1e-5))).to.be.at.least(4)
+    const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'f32' }, { activations: OF_SUMS, weights: OF_SUMS })
+    expect(found).to.deep.equal(all([0, 1, 2, 3, 4, 5]))
+  })
+
+  it('round in planes a few times as much as sums of taps', function () {
+    if (BLOCKED === '') skip(this, 'the kernels of this processor have none')
+    const found = passesWithin(IN_PLANES, { layout: 'plain', precision: 'f32' }, { activations: 1e-5, weights: 1e-5 })
+    expect(found).to.include.members(all([1]))
+    expect(found).to.include('0 data')
+    expect(found).to.include('2 weights')
   })
 
   it('round in bfloat16 as what is stored is rounded', function () {
     needsBfloat16(this)
     if (hasTiles) skip(this, 'tiles of AMX are faster')
-    const check = (error: number, output: string): void => {
-      expect(error, output).to.be.below(2 ** -9)
-    }
-    expect(forOutputs(SHAPES, { layout: BLOCKED, precision: 'bf16' }, check)).to.be.at.least(6)
+    const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'bf16' }, { activations: 2 ** -9, weights: OF_SUMS })
+    expect(found).to.include.members(all([1, 4, 5]))
   })
 })
 
@@ -260,12 +271,18 @@ describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () =
       const use = passes(shape)[2]!
       const values = inWholeNumbers(drawn(use.inputs, 'bf16', 3))
       const { outputs } = runOnce('reference', 'f64', use, values)
-      for (const layout of layouts) {
-        // Transforms round.
-        if (layout !== 'nhwc' && shape.width > 3) continue
-        const found = withBound(use, layout, 1, (bound) => bound.run(values).outputs, 'bf16')
-        expect(found, `${layout}, ${JSON.stringify(shape)}`).to.deep.equal(outputs)
-      }
+      for (const layout of layouts)
+        withBound(
+          use,
+          layout,
+          1,
+          (bound) => {
+            // Transforms round.
+            if (bound.answer.implementation.endsWith(':winograd')) return
+            expect(bound.run(values).outputs, `${layout}, ${JSON.stringify(shape)}`).to.deep.equal(outputs)
+          },
+          'bf16'
+        )
     }
   })
 

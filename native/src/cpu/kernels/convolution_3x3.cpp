@@ -96,10 +96,6 @@ template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T
 template void sum_biases(const Blocked&, const Steps&, const float*, float*);
 template void sum_biases(const Blocked&, const Steps&, const bf16*, float*);
 
-bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
-  return request.precision == Type::f32 && layout == kActivations && has_shapes(request, x, w);
-}
-
 bool has_bfloat16_weights(const LoweringRequest& request) {
   return request.precision == Type::bf16 && has_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0));
 }

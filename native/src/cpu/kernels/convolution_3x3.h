@@ -60,9 +60,6 @@ class Finish {
 // Whether it is such a convolution of x (N, I, H, W) by w (O, I, 3, 3) in any type and layout.
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w);
 
-// The same in f32 and with activations in this layout.
-bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
-
 // Whether it is the gradient of the weights of such a convolution in bfloat16.
 bool has_bfloat16_weights(const LoweringRequest& request);
 

@@ -1,4 +1,4 @@
-// The gradient of the weights of a convolution of 3x3, where images are too small for Winograd's transforms.
+// The gradient of the weights of a convolution of 3x3, where Winograd's transforms take longer.
 #include <algorithm>
 
 #include "cpu/kernels/convolution_3x3.h"
@@ -123,7 +123,7 @@ class BackwardWeights final : public Kernel {
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.inputs, 0), w = shape_at(request.outputs, 0);
   if (winograd::takes_blocks(request, x, w, layout)) return false;
-  return takes_shapes(request, x, w, layout) && (kLanes == 16 || x[3] <= 4);
+  return request.precision == Type::f32 && layout == kActivations && has_shapes(request, x, w) && (kLanes == 16 || x[3] <= 4);
 }
 
 const Registered kRegistered{{backward_weights_operator({make_only<BackwardWeights>, takes_weights})}};

@@ -1,4 +1,5 @@
-// conv2d without padding and its gradient of x over planes. Nothing is unfolded in memory.
+// conv2d without padding and its gradient of x over planes, as sums of taps: nothing is unfolded in memory. And which of them run
+// otherwise.
 #include "cpu/kernels/convolution_in_planes.h"
 
 #include <algorithm>
@@ -274,19 +275,20 @@ bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& role
 
 bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& roles) {
   const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
-  if (w[2] != 5 || w[3] != 5 || winograd::has_pairs(request) || !winograd::may_take(request)) return false;
+  if (w[2] != 5 || w[3] != 5 || request.precision != Type::f32) return false;
   const auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit; };
   // Of the gradient of x tiles are of x, and filters are its channels.
   const bool is_data = roles.x == &request.outputs[0];
   const Shape& tiled = is_data ? x : y;
   const int64_t tiles = x[0] * up(tiled[2], winograd::kTile) * up(tiled[3], winograd::kTile);
   const int64_t channels = w[is_data ? 0 : 1], filters = up(w[is_data ? 1 : 0], kLanes);
-  // In multiply-adds of registers, or what takes as long as these.
-  constexpr int64_t kOfPatch = 600, kOfOutputs = 400, kOfWeights = 400;
-  const int64_t products = winograd::kProducts<5> * tiles * channels * filters;
-  const int64_t transforms = tiles * (kOfPatch * up(channels, kLanes) + kOfOutputs * filters) + kOfWeights * channels * filters;
-  const int64_t direct = y[0] * y[2] * y[3] * w[0] * w[1] * w[2] * w[3] / kLanes;
-  return products + transforms <= direct;
+  // In multiply-adds of registers, or what takes as long as these. In double, where no shape is too large.
+  constexpr double kOfPatch = 600, kOfOutputs = 400, kOfWeights = 400;
+  const auto of = [](auto... extents) { return (1.0 * ... * static_cast<double>(extents)); };
+  const double products = winograd::kProducts<5> * of(tiles, channels, filters);
+  const double transforms =
+      of(tiles) * (kOfPatch * of(up(channels, kLanes)) + kOfOutputs * of(filters)) + kOfWeights * of(channels, filters);
+  return products + transforms <= of(y[0], y[2], y[3], w[0], w[1], w[2], w[3]) / kLanes;
 }
 
 }  // namespace arbalest::kernels

@@ -1,4 +1,4 @@
-// Which convolutions run over planes, for kernels that leave them alone.
+// Which convolutions run over planes, and which of these by Winograd's transforms; and their rows of the operator table.
 #pragma once
 
 #include "cpu/kernels/convolution_roles.h"

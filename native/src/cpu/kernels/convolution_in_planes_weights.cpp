@@ -40,7 +40,7 @@ template <class T> class PlanesWeights final : public Kernel {
           for (int64_t kh = 0; kh < s.kernel_height; ++kh)
             in_pieces<kDotTaps>(s.kernel_width, [&]<int Taps>(int64_t kw) { multiply<Filters, Taps>(filter, channel, kh, kw); });
         }
-        if (gb_) add_biases(filter, Filters);
+        for (int64_t f = filter; gb_ && f < filter + Filters; ++f) gb_[f] = sum_of_channel(gy_, s.images, s.filters, s.out_plane(), f);
       });
     });
   }
@@ -85,21 +85,6 @@ template <class T> class PlanesWeights final : public Kernel {
     }
     for (int f = 0; f < Filters; ++f)
       std::copy_n(totals + f * Taps, Taps, gw_ + (filter + f) * s.depth() + channel * s.taps() + kh * s.kernel_width + kw);
-  }
-
-  // A plane at a time, since a long sum in float is inexact.
-  void add_biases(int64_t filter, int64_t filters) const {
-    const Sizes& s = sizes_;
-    for (int64_t f = filter; f < filter + filters; ++f) {
-      double total = 0;
-      for (int64_t image = 0; image < s.images; ++image) {
-        const T* gy = gy_ + (image * s.filters + f) * s.out_plane();
-        Floats sums{};
-        for (int64_t at = 0; at < s.out_plane(); at += kLanes) sums += load(gy + at);
-        total += static_cast<double>(total_of(sums));
-      }
-      gb_[f] = static_cast<float>(total);
-    }
   }
 
   const Sizes sizes_;

@@ -98,4 +98,16 @@ inline void add_pieces(float* plane, const Places<kPieces>& places, Floats value
 #endif
 }
 
+// The sum of a channel over all images of planes of whole registers: a plane at a time, since a long sum in float is inexact.
+template <class T> float sum_of_channel(const T* data, int64_t images, int64_t channels, int64_t pixels, int64_t channel) {
+  double total = 0;
+  for (int64_t image = 0; image < images; ++image) {
+    const T* const plane = data + (image * channels + channel) * pixels;
+    Floats sum{};
+    for (int64_t at = 0; at < pixels; at += kLanes) sum += load(plane + at);
+    total += static_cast<double>(total_of(sum));
+  }
+  return static_cast<float>(total);
+}
+
 }  // namespace arbalest::kernels::planes

@@ -11,7 +11,6 @@
 #include <array>
 
 #include "cpu/kernels/convolution_3x3.h"
-#include "cpu/kernels/tiles.h"
 
 namespace arbalest::kernels::winograd {
 
@@ -25,9 +24,9 @@ template <int Taps> inline constexpr int kPatch = kTile + Taps - 1;
 template <int Taps> inline constexpr int kProducts = kPatch<Taps>* kPatch<Taps>;
 
 // The points of which the negatives are points too.
-template <int Taps> inline constexpr auto kPoints = 0;
-template <> inline constexpr auto kPoints<3> = std::array<double, 2>{0.75, 1.5};
-template <> inline constexpr auto kPoints<5> = std::array<double, 3>{0.5, 1, 2};
+template <int Taps> inline constexpr auto kPairedPoints = 0;
+template <> inline constexpr auto kPairedPoints<3> = std::array<double, 2>{0.75, 1.5};
+template <> inline constexpr auto kPairedPoints<5> = std::array<double, 3>{0.5, 1, 2};
 
 // The numbers of a transform. With p the points, of which `kPairs` are not 0, not infinite and not negative:
 template <int Taps> struct Numbers {
@@ -42,7 +41,7 @@ template <int Taps> struct Numbers {
   float zero;                    // the same of the point 0
 
   constexpr Numbers() : all{}, others{}, power{}, taps{}, zero{} {
-    const auto& points = kPoints<Taps>;
+    const auto& points = kPairedPoints<Taps>;
     const auto multiply = [&](int without, float* coefficients) {
       double product[kPairs + 1] = {1};
       for (int i = 0, degree = 0; i < kPairs; ++i) {
@@ -174,12 +173,6 @@ template <int From, int To, Transform<From, To> transform, class Load, class Sto
     for (int column = 0; column < To; ++column) store_one(row, column, to[column]);
   }
 }
-
-// Whether the processor has nothing faster: in bfloat16 AMX has sixteen times as many multiply-adds as float32.
-inline bool may_take(const LoweringRequest& request) { return request.precision != Type::bf16 || !has_tiles(); }
-
-// Whether pairs of values have twice as many multiply-adds.
-inline bool has_pairs(const LoweringRequest& request) { return request.precision == Type::bf16 && kLanes == 16; }
 
 // Whether a convolution of blocks of channels, 3x3 with stride 1 and padding 1, x (N, I, H, W) by w (O, I, 3, 3), takes less time so than
 // by sums of taps.

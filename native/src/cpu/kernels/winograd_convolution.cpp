@@ -33,13 +33,15 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Transforms the taps between some channels of a block and a block of filters, and fetches `next`, those that are wanted then. `product` is
-// how far it is from one product to the next.
+// Transforms the taps between some channels of a block and a block of filters, and fetches `next`, which is wanted then, unless it is null.
+// `product` is how far it is from one product to the next.
 template <int Taps>
 [[gnu::noinline]] void transform_weights(const float* taps, int64_t channels, const float* next, float* to, int64_t product) {
   for (int64_t channel = 0; channel < channels; ++channel, taps += kLanes, to += kLanes) {
-    // Into the second cache: the first has room for fewer fetches under way than are needed.
-    for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
+    if (next) {
+      // Into the second cache: the first has room for fewer fetches under way than are needed.
+      for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
+    }
     transform_square<Taps, kPatch<Taps>, Axis<Taps>::transform_taps>(
         [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * kTapSize); },
         [&](int row, int column, Floats value)
@@ -53,14 +55,14 @@ struct Factors {
   int64_t channels, block_of_tiles, filters_of_weights;
 };
 
-// Sums over channels for Tiles tiles and Filters blocks of filters, or adds to them.
-template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(const Factors& factors, float* sums, int64_t filters_of_sums) {
-  Floats sum[Filters][Tiles] = {};
+// Sums over channels for Count tiles and Filters blocks of filters, or adds to them.
+template <int Filters, int Count, bool Adds> [[gnu::noinline]] void multiply(const Factors& factors, float* sums, int64_t filters_of_sums) {
+  Floats sum[Filters][Count] = {};
   const auto for_sums = [&](const auto& body) __attribute__((always_inline)) {
 #pragma GCC unroll 2
     for (int filters = 0; filters < Filters; ++filters) {
 #pragma GCC unroll 28
-      for (int tile = 0; tile < Tiles; ++tile) body(sum[filters][tile], sums + filters * filters_of_sums + tile * kLanes);
+      for (int tile = 0; tile < Count; ++tile) body(sum[filters][tile], sums + filters * filters_of_sums + tile * kLanes);
     }
   };
   if constexpr (Adds) for_sums([](Floats& each, const float* from) { each = load(from); });
@@ -73,7 +75,7 @@ template <int Filters, int Tiles, bool Adds> [[gnu::noinline]] void multiply(con
       for (int filters = 0; filters < Filters; ++filters)
         weight[filters] = in_register(load(weights + filters * factors.filters_of_weights));
 #pragma GCC unroll 28
-      for (int tile = 0; tile < Tiles; ++tile) {
+      for (int tile = 0; tile < Count; ++tile) {
         Floats value = all(tiles[tile * kLanes + lane]);
         if constexpr (Filters > 1) value = in_register(value);
 #pragma GCC unroll 2
@@ -120,13 +122,10 @@ template <class Form, Direction direction> class Convolution final : public Kern
     int64_t channels, filters;
     Tiles tiles;
     int64_t before;        // pixels of a tile before its outputs
-    bool weights_first;    // all weights are transformed before the tiles, and
-                           // these some rows at a time; else the other way around
-    int64_t rows, blocks;  // of tiles, and of channels of the weights, that are
-                           // transformed together
+    bool weights_first;    // all weights are transformed before the tiles, and these some rows at a time; else the other way around
+    int64_t rows, blocks;  // of tiles, and of channels of the weights, that are transformed together
     Panel of_tiles, of_sums;
-    int64_t of_weights, of_filters;  // floats from one product to the next, and
-                                     // of a block of filters
+    int64_t of_weights, of_filters;  // floats from one product of the weights to the next, and of a block of filters
 
     Sizes(const Shape& of_x, const Shape& of_y)
         : x(of_x),
@@ -150,22 +149,23 @@ template <class Form, Direction direction> class Convolution final : public Kern
 
     // Floats for all threads, and for each.
     int64_t shared() const { return weights_first ? y.blocks * of_filters : of_tiles.floats(); }
-    int64_t own() const { return kept() + of_sums.floats() + floats_of_row<kTaps>(tiles) + Weights::kFloats + of_planes(); }
+    int64_t of_thread() const { return kept() + of_sums.floats() + floats_of_row<kTaps>(tiles) + Weights::kFloats + of_plane(); }
+    // Those that are read or written at a time.
+    int64_t of_plane() const { return std::max(Activation::floats(x), Activation::floats(y)); }
     // What a thread keeps transformed.
-    int64_t of_planes() const { return std::max(Activation::floats(x), Activation::floats(y)); }
     int64_t kept() const { return weights_first ? of_tiles.floats() : kFilters * of_filters; }
-    size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * own()); }
+    size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * of_thread()); }
 
     int64_t work() const { return x.images * x.image() * y.blocks; }
   };
 
-  // What a thread has for itself.
-  struct Own {
+  // The memory of a thread.
+  struct Workspace {
     float *kept, *sums, *row, *taps, *plane;
   };
 
-  Own own() const {
-    float* const kept = &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.own();
+  Workspace workspace() const {
+    float* const kept = &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.of_thread();
     float *const sums = kept + sizes_.kept(), *const row = sums + sizes_.of_sums.floats();
     float* const taps = row + floats_of_row<kTaps>(sizes_.tiles);
     return {kept, sums, row, taps, taps + Weights::kFloats};
@@ -174,10 +174,10 @@ template <class Form, Direction direction> class Convolution final : public Kern
   void run_weights_first() const {
     const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
     for_each(y.blocks, sizes_.work(), [&](int64_t filters) {
-      transform({filters, filters + 1}, {0, x.blocks}, own().taps, &memory_[0] + filters * sizes_.of_filters);
+      transform({filters, filters + 1}, {0, x.blocks}, workspace().taps, &memory_[0] + filters * sizes_.of_filters);
     });
     for_each((tiles.rows + sizes_.rows - 1) / sizes_.rows, sizes_.work(), [&](int64_t item) {
-      const Own own = this->own();
+      const Workspace own = workspace();
       const Range rows{item * sizes_.rows, std::min((item + 1) * sizes_.rows, tiles.rows)};
       for (int64_t block = 0; block < x.blocks; ++block) transform(rows, block, own, own.kept + block * sizes_.of_tiles.block);
       for (int64_t filters = 0; filters < y.blocks; filters += kFilters) {
@@ -193,10 +193,10 @@ template <class Form, Direction direction> class Convolution final : public Kern
     const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
     for_each(x.blocks * x.images, sizes_.work(), [&](int64_t item) {
       const int64_t block = item / x.images, row = item % x.images * tiles.down;
-      transform({row, row + tiles.down}, block, own(), &memory_[0] + block * sizes_.of_tiles.block + row * tiles.across * kLanes);
+      transform({row, row + tiles.down}, block, workspace(), &memory_[0] + block * sizes_.of_tiles.block + row * tiles.across * kLanes);
     });
     for_each((y.blocks + kFilters - 1) / kFilters, sizes_.work(), [&](int64_t item) {
-      const Own own = this->own();
+      const Workspace own = workspace();
       const Range some{item * kFilters, std::min((item + 1) * kFilters, y.blocks)};
       for (int64_t first = 0; first < x.blocks; first += sizes_.blocks) {
         const Range blocks{first, std::min(first + sizes_.blocks, x.blocks)};
@@ -220,7 +220,7 @@ template <class Form, Direction direction> class Convolution final : public Kern
       const auto [filter, channel] = at(i);
       const auto [next_filter, next_channel] = i + 1 < count ? at(i + 1) : after(filters, channels);
       transform_weights<kTaps>(weights_.read(filter, channel, taps), std::min<int64_t>(kLanes, sizes_.channels - channel * kLanes),
-                               weights_.begin(next_filter, next_channel),
+                               weights_.in_one_piece(next_filter, next_channel),
                                to + (filter - filters.begin) * sizes_.of_filters + (channel - channels.begin) * kTapSize,
                                sizes_.of_weights);
     }
@@ -233,7 +233,7 @@ template <class Form, Direction direction> class Convolution final : public Kern
   }
 
   // These rows of tiles of a block of channels.
-  void transform(Range rows, int64_t block, const Own& own, float* to) const {
+  void transform(Range rows, int64_t block, const Workspace& own, float* to) const {
     const auto& [x, tiles] = std::tie(sizes_.x, sizes_.tiles);
     const typename Activation::Pixel* plane = nullptr;
     for (int64_t row = rows.begin; row < rows.end; ++row, to += tiles.across * kLanes) {
@@ -262,7 +262,7 @@ template <class Form, Direction direction> class Convolution final : public Kern
       multiply_by.template operator()<1>();
   }
 
-  void finish(Range filters, Range rows, const Own& own) const {
+  void finish(Range filters, Range rows, const Workspace& own) const {
     const auto& [y, tiles] = std::tie(sizes_.y, sizes_.tiles);
     const auto row_of = [&](int64_t block, int64_t row) {
       return y_.write(row / tiles.down, block, own.plane) + row % tiles.down * kTile * y.row();
@@ -320,8 +320,8 @@ template <class Form, Direction direction> class Convolution final : public Kern
 
 template <class T> using ForwardInBlocks = Convolution<InBlocks<T>, Direction::forward>;
 template <class T> using DataInBlocks = Convolution<InBlocks<T>, Direction::backward>;
-template <class T> using ForwardInPlanes = Convolution<InPlanes<T>, Direction::forward>;
-template <class T> using DataInPlanes = Convolution<InPlanes<T>, Direction::backward>;
+using ForwardInPlanes = Convolution<InPlanes, Direction::forward>;
+using DataInPlanes = Convolution<InPlanes, Direction::backward>;
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
   return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
@@ -334,8 +334,8 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
 const Registered kInBlocks{{forward_operator({make_typed<ForwardInBlocks>, takes_forward, ForwardInBlocks<float>::scratch, kMethod}),
                             backward_data_operator({make_typed<DataInBlocks>, takes_data, DataInBlocks<float>::scratch, kMethod})}};
 const Registered kInPlanes{
-    {planes_forward_operator({make_typed<ForwardInPlanes>, takes_planes<roles_forward, true>, ForwardInPlanes<float>::scratch, kMethod}),
-     planes_data_operator({make_typed<DataInPlanes>, takes_planes<roles_backward_data, true>, DataInPlanes<float>::scratch, kMethod})}};
+    {planes_forward_operator({make_only<ForwardInPlanes>, takes_planes<roles_forward, true>, ForwardInPlanes::scratch, kMethod}),
+     planes_data_operator({make_only<DataInPlanes>, takes_planes<roles_backward_data, true>, DataInPlanes::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

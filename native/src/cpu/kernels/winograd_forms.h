@@ -7,6 +7,7 @@
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/convolution_3x3.h"
 #include "cpu/kernels/parallel.h"
+#include "cpu/kernels/planes.h"
 
 namespace arbalest::kernels::winograd {
 
@@ -47,17 +48,20 @@ template <class T> class ActivationInBlocks {
 };
 
 // Planes of channels, one after the other.
-template <class T> class ActivationInPlanes {
+class ActivationInPlanes {
  public:
   using Pixel = float;
 
   explicit ActivationInPlanes(const Tensor& tensor)
-      : images_(tensor.shape()[0]), channels_(tensor.shape()[1]), pixels_(tensor.shape()[2] * tensor.shape()[3]), data_(tensor.as<T>()) {}
+      : images_(tensor.shape()[0]),
+        channels_(tensor.shape()[1]),
+        pixels_(tensor.shape()[2] * tensor.shape()[3]),
+        data_(tensor.as<float>()) {}
 
   static int64_t floats(const Blocked& shape) { return shape.plane(); }
 
   const float* read(int64_t image, int64_t block, float* plane) const {
-    const T* const from = begin(image, block);
+    const float* const from = begin(image, block);
     const int64_t channels = channels_of(block);
     for (int64_t pixel = 0; pixel < pixels_; pixel += kLanes) {
       const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels_ - pixel));
@@ -72,7 +76,7 @@ template <class T> class ActivationInPlanes {
   float* write(int64_t, int64_t, float* plane) const { return plane; }
 
   void written(int64_t image, int64_t block, const float* plane) const {
-    T* const to = begin(image, block);
+    float* const to = begin(image, block);
     const int64_t channels = channels_of(block);
     for (int64_t pixel = 0; pixel < pixels_; pixel += kLanes) {
       const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels_ - pixel));
@@ -84,25 +88,16 @@ template <class T> class ActivationInPlanes {
   }
 
   void sum_channels(float* sums) const {
-    for_each(channels_, images_ * channels_ * pixels_, [&](int64_t channel) {
-      double total = 0;
-      for (int64_t image = 0; image < images_; ++image) {
-        const T* const from = data_ + (image * channels_ + channel) * pixels_;
-        Floats sum{};
-        for (int64_t pixel = 0; pixel < pixels_; pixel += kLanes)
-          sum += load(from + pixel, static_cast<int>(std::min<int64_t>(kLanes, pixels_ - pixel)));
-        total += static_cast<double>(total_of(sum));
-      }
-      sums[channel] = static_cast<float>(total);
-    });
+    for_each(channels_, images_ * channels_ * pixels_,
+             [&](int64_t channel) { sums[channel] = planes::sum_of_channel(data_, images_, channels_, pixels_, channel); });
   }
 
  private:
-  T* begin(int64_t image, int64_t block) const { return data_ + (image * channels_ + block * kLanes) * pixels_; }
+  float* begin(int64_t image, int64_t block) const { return data_ + (image * channels_ + block * kLanes) * pixels_; }
   int64_t channels_of(int64_t block) const { return std::min<int64_t>(kLanes, channels_ - block * kLanes); }
 
   const int64_t images_, channels_, pixels_;
-  T* data_;
+  float* data_;
 };
 
 // (O, I, 3, 3) in rows of filters. Backward, filters and channels change places, and taps go from the last one to the first one.
@@ -112,14 +107,14 @@ template <Direction direction> class WeightsInBlocks {
 
   static constexpr int64_t kFloats = convolution_3x3::kWeightsBlock;
 
-  // What is read of these blocks, as it lies.
-  const float* begin(int64_t filters, int64_t channels) const {
+  // What is read of these blocks, where it lies in one piece; else null.
+  const float* in_one_piece(int64_t filters, int64_t channels) const {
     const int64_t block = direction == Direction::forward ? filters * channel_blocks_ + channels : channels * channel_blocks_ + filters;
     return data_ + block * kFloats;
   }
 
   const float* read(int64_t filters, int64_t channels, float* taps) const {
-    const float* weights = begin(filters, channels);
+    const float* weights = in_one_piece(filters, channels);
     if constexpr (direction == Direction::forward) return weights;
     for (int tap = convolution_3x3::kTaps - 1; tap >= 0; --tap, weights += kTapSize)
       exchange([&](int i) { return load(weights + i * kLanes); },
@@ -143,13 +138,11 @@ template <int Taps, Direction direction> class WeightsInPlanes {
   static constexpr int kTaps = Taps * Taps;
   static constexpr int64_t kFloats = kTaps * kTapSize;
 
-  const float* begin(int64_t filters, int64_t channels) const {
-    return data_ + filters * kLanes * filter() + channels * kLanes * channel();
-  }
+  const float* in_one_piece(int64_t, int64_t) const { return nullptr; }
 
   const float* read(int64_t filters, int64_t channels, float* taps) const {
     const int64_t rows = std::min<int64_t>(kLanes, filters_ - filters * kLanes);
-    const float* from = begin(filters, channels);
+    const float* from = data_ + filters * kLanes * filter() + channels * kLanes * channel();
     for (int64_t c = 0; c < std::min<int64_t>(kLanes, channels_ - channels * kLanes); ++c, from += channel()) {
       for (int tap = 0; tap < kTaps; tap += kLanes) {
         const int width = std::min(kLanes, kTaps - tap);
@@ -237,10 +230,10 @@ template <class T> struct InBlocks {
 };
 
 // Convolutions of 5x5 over planes, as in convolution_in_planes.h.
-template <class T> struct InPlanes {
+struct InPlanes {
   static constexpr int kTaps = 5;
   static constexpr bool kWholeImages = true;
-  using Activation = ActivationInPlanes<T>;
+  using Activation = ActivationInPlanes;
   template <Direction direction> using Weights = WeightsInPlanes<kTaps, direction>;
   using Gradient = GradientInPlanes<kTaps>;
 };

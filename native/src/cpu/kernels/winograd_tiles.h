@@ -17,8 +17,8 @@ struct Tiles {
   int64_t count() const { return rows * across; }
 };
 
-// Transformed tiles in floats: each product has blocks of channels, and these have tiles. A line more, so that the products of a tile are
-// not all in the same set of a cache.
+// Transformed tiles in floats: each product has blocks of channels, and these have tiles. A product has an odd number of registers, so that
+// those of a tile are not all in the same set of a cache.
 template <int Taps> struct Panel {
   int64_t block, product;
 
@@ -30,8 +30,8 @@ template <int Taps> struct Panel {
 // Floats that a row of tiles takes while it is transformed.
 template <int Taps> int64_t floats_of_row(const Tiles& tiles) { return kPatch<Taps> * (tiles.across * kTile + Taps - 1) * kLanes; }
 
-// A row of tiles of a block of channels; what lies outside of the image counts as zeros. Each tile needs Size pixels a side, of which
-// `before` lie before its outputs.
+// A row of tiles of a block of channels, of which each needs `before` pixels before its outputs. What lies outside of the image counts as
+// zeros.
 template <class T> struct RowOfTiles {
   const Blocked& shape;
   const Tiles& tiles;
@@ -39,7 +39,7 @@ template <class T> struct RowOfTiles {
   int64_t row, before;
 };
 
-// Transforms a row of tiles, columns first, and fetches the next one. `passing` has floats_of_row().
+// Transforms a row of tiles that need Size pixels a side, columns first, and fetches the next row. `passing` has floats_of_row().
 template <int Taps, int Size, Transform<Size, kPatch<Taps>> transform, class T>
 [[gnu::noinline]] void transform_row(const RowOfTiles<T>& of, float* passing, float* to, int64_t product) {
   constexpr int kPoints = kPatch<Taps>;

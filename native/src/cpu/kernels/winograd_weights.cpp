@@ -107,7 +107,7 @@ template <class Form> class BackwardWeights final : public Kernel {
 
  private:
   static constexpr int kTaps = Form::kTaps, kProducts = winograd::kProducts<kTaps>;
-  static constexpr int64_t kSums = kProducts * kTapSize;
+  static constexpr int64_t kSumsOfBlock = kProducts * kTapSize;
   using Activation = typename Form::Activation;
   using Gradient = typename Form::Gradient;
   using Panel = winograd::Panel<kTaps>;
@@ -139,15 +139,15 @@ template <class Form> class BackwardWeights final : public Kernel {
     }
 
     bool at_once() const { return rows == tiles.rows; }
-    int64_t all_sums() const { return x.blocks * y.blocks * kSums; }
+    int64_t all_sums() const { return x.blocks * y.blocks * kSumsOfBlock; }
 
     // Floats for all threads, and for each.
     int64_t shared() const { return of_x.floats() + of_y.floats() + (at_once() ? 0 : all_sums()); }
-    int64_t own() const {
+    int64_t of_thread() const {
       return std::max(floats_of_row<kTaps>(tiles) + std::max(Activation::floats(x), Activation::floats(y)),
-                      Gradient::kFloats + (at_once() ? kFilters * kSums : 0));
+                      Gradient::kFloats + (at_once() ? kFilters * kSumsOfBlock : 0));
     }
-    size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * own()); }
+    size_t memory(int threads) const { return static_cast<size_t>(shared() + threads * of_thread()); }
 
     int64_t work() const { return x.images * x.image() * y.blocks; }
   };
@@ -159,7 +159,7 @@ template <class Form> class BackwardWeights final : public Kernel {
 
   float* x_tiles() const { return &memory_[0]; }
   float* y_tiles() const { return x_tiles() + sizes_.of_x.floats(); }
-  float* own() const { return &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.own(); }
+  float* workspace() const { return &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.of_thread(); }
   float* at(float* tiles, const Panel& panel, int64_t block, int64_t row) const {
     return tiles + block * panel.block + row * sizes_.tiles.across * kLanes;
   }
@@ -168,7 +168,7 @@ template <class Form> class BackwardWeights final : public Kernel {
   void transform(const Activation& activation, const Blocked& shape, Rows rows, int64_t block, int64_t before, float* to,
                  const Panel& panel) const {
     const Tiles& tiles = sizes_.tiles;
-    float *const passing = own(), *const buffer = passing + floats_of_row<kTaps>(tiles);
+    float *const passing = workspace(), *const buffer = passing + floats_of_row<kTaps>(tiles);
     const typename Activation::Pixel* plane = nullptr;
     for (int64_t row = rows.first; row < rows.first + rows.count; ++row, to += tiles.across * kLanes) {
       if (row == rows.first || row % tiles.down == 0) plane = activation.read(row / tiles.down, block, buffer);
@@ -179,9 +179,9 @@ template <class Form> class BackwardWeights final : public Kernel {
   // Adds what these tiles give to the weights of a block of channels and Filters blocks of filters.
   template <int Filters> void add(int64_t filters, int64_t channels, Rows rows) const {
     const int64_t tiles = rows.count * sizes_.tiles.across, block = filters * sizes_.x.blocks + channels;
-    const int64_t filters_of_sums = sizes_.at_once() ? kSums : sizes_.x.blocks * kSums;
-    float* const taps = own();
-    float* const sums = sizes_.at_once() ? taps + Gradient::kFloats : y_tiles() + sizes_.of_y.floats() + block * kSums;
+    const int64_t filters_of_sums = sizes_.at_once() ? kSumsOfBlock : sizes_.x.blocks * kSumsOfBlock;
+    float* const taps = workspace();
+    float* const sums = sizes_.at_once() ? taps + Gradient::kFloats : y_tiles() + sizes_.of_y.floats() + block * kSumsOfBlock;
     const float *x = at(x_tiles(), sizes_.of_x, channels, 0), *gy = at(y_tiles(), sizes_.of_y, filters, 0);
     const int64_t count = std::min<int64_t>(kLanes, sizes_.channels - channels * kLanes);
     const auto multiply_all = [&]<bool Adds>() {
@@ -210,7 +210,7 @@ template <class Form> class BackwardWeights final : public Kernel {
 };
 
 template <class T> using WeightsOfBlocks = BackwardWeights<InBlocks<T>>;
-template <class T> using WeightsOfPlanes = BackwardWeights<InPlanes<T>>;
+using WeightsOfPlanes = BackwardWeights<InPlanes>;
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
@@ -218,8 +218,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
 
 const Registered kRegistered{
     {backward_weights_operator({make_typed<WeightsOfBlocks>, takes_weights, WeightsOfBlocks<float>::scratch, kMethod}),
-     planes_weights_operator(
-         {make_typed<WeightsOfPlanes>, takes_planes<roles_backward_weights, true>, WeightsOfPlanes<float>::scratch, kMethod})}};
+     planes_weights_operator({make_only<WeightsOfPlanes>, takes_planes<roles_backward_weights, true>, WeightsOfPlanes::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels
