@@ -203,7 +203,7 @@ describe('convolutions that are computed from transforms', () => {
     needsBfloat16(this)
     if (hasTiles) skip(this, 'tiles of AMX are faster')
     const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'bf16' }, { activations: 2 ** -9, weights: OF_SUMS })
-    expect(found).to.include.members(all([1, 4, 5]))
+    expect(found).to.include.members(all([0, 4, 5]))
   })
 })
 

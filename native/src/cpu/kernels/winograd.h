@@ -28,17 +28,14 @@ template <int Taps> inline constexpr auto kPairedPoints = 0;
 template <> inline constexpr auto kPairedPoints<3> = std::array<double, 2>{0.75, 1.5};
 template <> inline constexpr auto kPairedPoints<5> = std::array<double, 3>{0.5, 1, 2};
 
-// The numbers of a transform. With p the points, of which `kPairs` are not 0, not infinite and not negative:
+// The numbers of a transform, of the points p that are not 0, not infinite and not negative.
 template <int Taps> struct Numbers {
   static constexpr int kPairs = kPatch<Taps> / 2 - 1, kPowers = std::max(Taps, kTile);
 
-  float all[kPairs + 1];         // the coefficients of the product of all (x^2 - p^2),
-                                 // by powers of x^2
-  float others[kPairs][kPairs];  // the same without one of them
-  float power[kPairs][kPowers];  // of p
-  float taps[kPairs][Taps];      // the powers of p, divided by what makes the values
-                                 // at the points those of the product
-  float zero;                    // the same of the point 0
+  // The coefficients of the product of all (x^2 - p^2), by powers of x^2; and of the product without one of them.
+  float all[kPairs + 1], others[kPairs][kPairs];
+  // The powers of p, and the same divided by the slope at p of the polynomial that is zero at all finite points; of 0, one over that slope.
+  float power[kPairs][kPowers], taps[kPairs][Taps], zero;
 
   constexpr Numbers() : all{}, others{}, power{}, taps{}, zero{} {
     const auto& points = kPairedPoints<Taps>;
