@@ -23,7 +23,10 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['lenet', () => problemOf(lenet, { sample: MNIST, batch: 16, steps: 10 })],
   ['resnet20', () => problemOf(resnet, { sample: CIFAR, batch: 8, steps: 10 })],
   ['resnet18', () => problemOf((shape) => imagenetResnet(shape, { depth: 18 }), { sample: [3, 64, 64], batch: 4, steps: 1 })],
-  ['resnet50', () => problemOf((shape) => imagenetResnet(shape, { depth: 50 }), { sample: [3, 64, 64], batch: 16, steps: 1 })],
+  [
+    'resnet50',
+    () => problemOf((shape) => imagenetResnet(shape, { depth: 50 }), { sample: [3, 64, 64], batch: 16, steps: 1, gentle: true })
+  ],
   ['vgg16', () => problemOf((shape) => vgg16(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1 })],
   ['gpt', () => textProblemOf((shape) => gpt(shape, GPT), { context: 16, batch: 4, steps: 10, size: GPT })],
   ['mobilenet_v2', () => problemOf((shape) => mobilenetV2(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1, gentle: true })],
