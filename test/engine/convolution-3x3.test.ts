@@ -3,44 +3,10 @@ import type { LoweringRequest } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
 import { skip } from '../support/skip.js'
-import { runOnce, type BoundOperator, type Outcome } from './support/bound-operator.js'
-import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
-import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
-
-interface Shape {
-  readonly channels: number
-  readonly filters: number
-  readonly width: number
-  readonly images?: number
-  readonly height?: number
-  readonly stride?: number
-  readonly padding?: number
-  readonly kernel?: number
-  readonly groups?: number
-}
-
-/** A convolution, and its gradients. */
-function passes({
-  channels,
-  filters,
-  width,
-  images = 3,
-  height = 10,
-  stride = 1,
-  padding = 1,
-  kernel = 3,
-  groups = 1
-}: Shape): OperatorCase[] {
-  const extent = (size: number): number => Math.floor((size + 2 * padding - kernel) / stride) + 1
-  const [x, w, b, y] = [
-    activation(images, channels, height, width),
-    wide(filters, channels / groups, kernel, kernel),
-    wide(filters),
-    activation(images, filters, extent(height), extent(width))
-  ]
-  const attributes = { stride: [stride, stride], padding: [padding, padding], groups, relu: 0 }
-  return convolutionPasses({ x, w, b, y }, attributes)
-}
+import { runOnce } from './support/bound-operator.js'
+import { BLOCKED, hasTiles, needsBfloat16, passes, type ConvolutionShape } from './support/convolution-shapes.js'
+import { drawn, type Values } from './support/operator-case.js'
+import { runByOurs, withBound } from './support/own-kernels.js'
 
 /** Images, widths and heights of small images that are work enough for several threads. */
 const ENOUGH_FOR_THREADS = [
@@ -54,14 +20,8 @@ const mapped = (values: Values, change: (number: number) => number): Values =>
 
 const inWholeNumbers = (values: Values): Values => mapped(values, (number) => Math.round(4 * number))
 
-/** The root of the mean square. */
-const size = (numbers: Float64Array): number => Math.sqrt(numbers.reduce((sum, number) => sum + number * number, 0) / numbers.length)
-
 /** The passes that kernels of our own run. */
-const own = (shape: Shape, layout: string): string[] => runByOurs(passes(shape), layout)
-
-/** The blocks of the kernels that this processor runs; empty where they have none of these. */
-const BLOCKED = ['nChw16c', 'nChw8c'].find((layout) => own({ channels: 32, filters: 32, width: 4 }, layout).length > 0) ?? ''
+const own = (shape: ConvolutionShape, layout: string): string[] => runByOurs(passes(shape), layout)
 
 describe('convolutions of 3x3 whose channels fill blocks', () => {
   before(function () {
@@ -99,7 +59,7 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
   })
 
   it('are left to oneDNN in other shapes and layouts', () => {
-    const others: (readonly [Partial<Shape>, string])[] = [
+    const others: (readonly [Partial<ConvolutionShape>, string])[] = [
       [{}, 'nhwc'],
       [{}, 'plain'],
       [{ channels: 20 }, BLOCKED],
@@ -121,89 +81,6 @@ describe('convolutions of 3x3 whose channels fill blocks', () => {
         const [alone, together] = [1, 4].map((threads): Values => withBound(use, BLOCKED, threads, (bound) => bound.run(values).outputs))
         expect(together, `${use.name}, ${width}x${height}`).to.deep.equal(alone)
       }
-  })
-})
-
-const { features, backends } = engine.describe()
-const hasTiles = features.includes('amx_bf16')
-
-/** Without bfloat16 a test is skipped. */
-const needsBfloat16 = (context: Mocha.Context): void => {
-  if (!backends.some(({ name, precisions }) => name === 'cpu' && precisions.includes('bf16')))
-    skip(context, 'this processor has no bfloat16')
-}
-
-describe('convolutions that are computed from transforms', () => {
-  /** Some and all tiles or weights at once, tiles partly outside of an image, blocks without a partner. */
-  const SHAPES: readonly Shape[] = [
-    { images: 1, channels: 32, filters: 48, height: 8, width: 8 },
-    { images: 2, channels: 48, filters: 16, height: 9, width: 13 },
-    { images: 3, channels: 32, filters: 48, height: 6, width: 7 },
-    { images: 6, channels: 128, filters: 16, height: 4, width: 4 },
-    { images: 4, channels: 16, filters: 48, height: 17, width: 30 },
-    { images: 12, channels: 16, filters: 16, height: 32, width: 32 }
-  ]
-
-  /** Those of images as they are stored, whose channels fill no blocks. */
-  const IN_PLANES: readonly Shape[] = [
-    { images: 3, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
-    { images: 24, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
-    { images: 1, channels: 33, filters: 21, height: 9, width: 20, kernel: 5, padding: 0 }
-  ]
-
-  /** What adds up in float. Activations are rounded when they are stored. */
-  const OF_SUMS = 4e-6
-
-  /**
-   * Expects that the error of each output, as a part of its size, both by the root of the mean square, is below a bound, on one thread and
-   * on four; and returns which passes of which shapes are computed from transforms.
-   */
-  const passesWithin = (
-    shapes: readonly Shape[],
-    { layout, precision }: { readonly layout: string; readonly precision: 'f32' | 'bf16' },
-    bounds: { readonly activations: number; readonly weights: number }
-  ): string[] =>
-    shapes.flatMap((shape, i) =>
-      passes(shape).flatMap((use) => {
-        const values = drawn(use.inputs, precision, 3)
-        const run = (bound: BoundOperator): Outcome | undefined =>
-          bound.answer.implementation.endsWith(':winograd') ? bound.run(values) : undefined
-        const [alone, together] = [1, 4].map((threads) => withBound(use, layout, threads, run, precision))
-        if (alone === undefined) return []
-        expect(together, `${use.name} of ${JSON.stringify(shape)} on four threads`).to.deep.equal(alone)
-        expect(alone.faults).to.deep.equal([])
-        const exact = runOnce('reference', 'f64', use, values).outputs
-        for (const [name, numbers] of Object.entries(alone.outputs)) {
-          const off = numbers.map((number, at) => number - exact[name]![at]!)
-          const bound = name === 'y' || name === 'gx' ? bounds.activations : bounds.weights
-          expect(size(off) / size(exact[name]!), `${name} of ${JSON.stringify(shape)}`).to.be.below(bound)
-        }
-        return [`${i} ${use.name}`]
-      })
-    )
-
-  /** All passes of these shapes. */
-  const all = (shapes: readonly number[]): string[] => shapes.flatMap((i) => [`${i} forward`, `${i} data`, `${i} weights`])
-
-  it('round little more than sums of taps', function () {
-    if (BLOCKED === '') skip(this, 'the kernels of this processor have none')
-    const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'f32' }, { activations: OF_SUMS, weights: OF_SUMS })
-    expect(found).to.deep.equal(all([0, 1, 2, 3, 4, 5]))
-  })
-
-  it('round in planes a few times as much as sums of taps', function () {
-    if (BLOCKED === '') skip(this, 'the kernels of this processor have none')
-    const found = passesWithin(IN_PLANES, { layout: 'plain', precision: 'f32' }, { activations: 1e-5, weights: 1e-5 })
-    expect(found).to.include.members(all([1]))
-    expect(found).to.include('0 data')
-    expect(found).to.include('2 weights')
-  })
-
-  it('round in bfloat16 as what is stored is rounded', function () {
-    needsBfloat16(this)
-    if (hasTiles) skip(this, 'tiles of AMX are faster')
-    const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'bf16' }, { activations: 2 ** -9, weights: OF_SUMS })
-    expect(found).to.include.members(all([0, 4, 5]))
   })
 })
 
@@ -251,7 +128,7 @@ describe('the gradient of the weights of a convolution of 3x3 in bfloat16', () =
 
   it('is exact for small whole numbers', function () {
     needsBfloat16(this)
-    const shapes: Shape[] = [
+    const shapes: ConvolutionShape[] = [
       ...[
         [1, 2, 2],
         [1, 7, 7],

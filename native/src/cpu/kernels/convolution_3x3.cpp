@@ -23,44 +23,35 @@ void check_weights(const Shapes& shapes) {
 
 Operator forward_operator(const Own& own) {
   using enum Role;
-  return {.kind = "conv2d",
-          .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
-          .outputs = {{"y", activation}},
-          .check = check_forward,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .layout = own.layout,
-          .filters = kRowsOfFilters,
-          .method = own.method};
+  return own.complete({.kind = "conv2d",
+                       .inputs = {{"x", activation}, {"w", filters}, {"b", parameter, true}},
+                       .outputs = {{"y", activation}},
+                       .check = check_forward,
+                       .make = own.make,
+                       .layout = own.layout,
+                       .filters = kRowsOfFilters});
 }
 
 Operator backward_data_operator(const Own& own) {
   using enum Role;
-  return {.kind = "conv2dBackwardData",
-          .inputs = {{"gy", activation}, {"w", filters}},
-          .outputs = {{"gx", activation}},
-          .check = check_data,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .layout = own.layout,
-          .filters = kRowsOfFilters,
-          .method = own.method};
+  return own.complete({.kind = "conv2dBackwardData",
+                       .inputs = {{"gy", activation}, {"w", filters}},
+                       .outputs = {{"gx", activation}},
+                       .check = check_data,
+                       .make = own.make,
+                       .layout = own.layout,
+                       .filters = kRowsOfFilters});
 }
 
 Operator backward_weights_operator(const Own& own) {
   using enum Role;
-  return {.kind = "conv2dBackwardWeights",
-          .inputs = {{"x", activation}, {"gy", activation}},
-          .outputs = {{"gw", filters}, {"gb", parameter, true}},
-          .check = check_weights,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .layout = own.layout,
-          .filters = kRowsOfFilters,
-          .method = own.method};
+  return own.complete({.kind = "conv2dBackwardWeights",
+                       .inputs = {{"x", activation}, {"gy", activation}},
+                       .outputs = {{"gw", filters}, {"gb", parameter, true}},
+                       .check = check_weights,
+                       .make = own.make,
+                       .layout = own.layout,
+                       .filters = kRowsOfFilters});
 }
 
 bool has_shapes(const LoweringRequest& request, const Shape& x, const Shape& w) {

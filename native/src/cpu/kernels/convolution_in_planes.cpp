@@ -228,38 +228,29 @@ void check_bias_gradient(const Shapes& shapes) { shapes.output_is(1, {shapes.out
 
 Operator planes_forward_operator(const OwnOperator& own) {
   using enum Role;
-  return {.kind = "conv2d",
-          .inputs = {{"x", canonical}, {"w", parameter}, {"b", parameter, true}},
-          .outputs = {{"y", canonical}},
-          .check = check_bias,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .method = own.method};
+  return own.complete({.kind = "conv2d",
+                       .inputs = {{"x", canonical}, {"w", parameter}, {"b", parameter, true}},
+                       .outputs = {{"y", canonical}},
+                       .check = check_bias,
+                       .make = own.make});
 }
 
 Operator planes_data_operator(const OwnOperator& own) {
   using enum Role;
-  return {.kind = "conv2dBackwardData",
-          .inputs = {{"gy", canonical}, {"w", parameter}},
-          .outputs = {{"gx", canonical}},
-          .check = check_nothing,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .method = own.method};
+  return own.complete({.kind = "conv2dBackwardData",
+                       .inputs = {{"gy", canonical}, {"w", parameter}},
+                       .outputs = {{"gx", canonical}},
+                       .check = check_nothing,
+                       .make = own.make});
 }
 
 Operator planes_weights_operator(const OwnOperator& own) {
   using enum Role;
-  return {.kind = "conv2dBackwardWeights",
-          .inputs = {{"x", canonical}, {"gy", canonical}},
-          .outputs = {{"gw", parameter}, {"gb", parameter, true}},
-          .check = check_bias_gradient,
-          .make = own.make,
-          .scratch = own.scratch,
-          .takes = own.takes,
-          .method = own.method};
+  return own.complete({.kind = "conv2dBackwardWeights",
+                       .inputs = {{"x", canonical}, {"gy", canonical}},
+                       .outputs = {{"gw", parameter}, {"gb", parameter, true}},
+                       .check = check_bias_gradient,
+                       .make = own.make});
 }
 
 bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& roles) {

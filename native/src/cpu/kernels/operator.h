@@ -63,6 +63,13 @@ struct OwnOperator {
   decltype(Operator::takes) takes;
   decltype(Operator::scratch) scratch = nullptr;
   const char* method = nullptr;
+
+  Operator complete(Operator row) const {
+    row.takes = takes;
+    row.scratch = scratch;
+    row.method = method;
+    return row;
+  }
 };
 
 // The shapes of one use of an operator.

@@ -28,11 +28,6 @@ constexpr int64_t kTilesFloats = 32 * 1024;
 // Blocks of channels whose transformed weights it holds beside transformed tiles.
 constexpr int64_t kBlocksAtOnce = 64 / kLanes;
 
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-
 // Transforms the taps between some channels of a block and a block of filters, and fetches `next`, which is wanted then, unless it is null.
 // `product` is how far it is from one product to the next.
 template <int Taps>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "cpu/kernels/activation.h"
 #include "cpu/kernels/convolution_3x3.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/planes.h"

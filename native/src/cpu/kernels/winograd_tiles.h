@@ -7,6 +7,12 @@ namespace arbalest::kernels::winograd {
 
 using convolution_3x3::Blocked;
 
+// Of rows of tiles, or of blocks.
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+
 // The tiles of the outputs of a convolution, in rows of tiles from the first image to the last one. The last row and column of tiles may be
 // partly outside.
 struct Tiles {

@@ -1,5 +1,5 @@
-// The gradient of the weights of a convolution, by Winograd's transforms: those of the tiles of gy are the transposes of those that give y,
-// and so is that from the sums of products to taps.
+// The gradient of the weights of a convolution by Winograd's transforms. Tiles of x are transformed as in the forward pass. The other two
+// transforms are transposes of those there: gy takes the transpose of what gives y, and the sums take that of what the taps take.
 #include <omp.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr int kFilters = kLanes == 16 ? 2 : 1;
 
 // Floats of transformed tiles that the second cache holds.
 constexpr int64_t kTilesFloats = 128 * 1024;
-// The sums of all weights are many where the transformed tiles are at most so many times as many: then these are transformed all at once.
-constexpr int64_t kManySums = 4;
+// All tiles are transformed at once where they take at most so many times the memory of the sums of all weights.
+constexpr int64_t kTilesPerSums = 4;
 
 // Sums over `tiles` tiles: of kChannels channels of x by Filters blocks of gy.
 template <int Filters, bool Adds>
@@ -82,11 +82,11 @@ template <class Form> class BackwardWeights final : public Kernel {
   void run(const StepContext&) override {
     const auto& [x, y, tiles] = std::tie(sizes_.x, sizes_.y, sizes_.tiles);
     for (int64_t first = 0; first < tiles.rows; first += sizes_.rows) {
-      const Rows rows{first, std::min(sizes_.rows, tiles.rows - first)};
-      const int64_t images = (rows.count + tiles.down - 1) / tiles.down;
+      const Range rows{first, std::min(first + sizes_.rows, tiles.rows)};
+      const int64_t images = (rows.size() + tiles.down - 1) / tiles.down;
       for_each((x.blocks + y.blocks) * images, sizes_.work(), [&](int64_t item) {
         const int64_t begin = item % images * tiles.down, block = item / images;
-        const Rows some{rows.first + begin, std::min(tiles.down, rows.count - begin)};
+        const Range some{first + begin, std::min(first + begin + tiles.down, rows.end)};
         if (block < x.blocks)
           transform<kPatch<kTaps>, Axis<kTaps>::transform_patch>(x_, x, some, block, sizes_.before,
                                                                  at(x_tiles(), sizes_.of_x, block, begin), sizes_.of_x);
@@ -133,7 +133,7 @@ template <class Form> class BackwardWeights final : public Kernel {
 
     int64_t rows_together() const {
       const int64_t of_row = kProducts * (x.blocks + y.blocks) * kLanes * tiles.across;
-      if (of_row * tiles.rows <= kManySums * all_sums()) return tiles.rows;
+      if (of_row * tiles.rows <= kTilesPerSums * all_sums()) return tiles.rows;
       const int64_t some = std::clamp<int64_t>(kTilesFloats / of_row, 1, tiles.rows);
       return Form::kWholeImages ? (some + tiles.down - 1) / tiles.down * tiles.down : some;
     }
@@ -152,11 +152,6 @@ template <class Form> class BackwardWeights final : public Kernel {
     int64_t work() const { return x.images * x.image() * y.blocks; }
   };
 
-  // Rows of tiles that are transformed together.
-  struct Rows {
-    int64_t first, count;
-  };
-
   float* x_tiles() const { return &memory_[0]; }
   float* y_tiles() const { return x_tiles() + sizes_.of_x.floats(); }
   float* workspace() const { return &memory_[0] + sizes_.shared() + omp_get_thread_num() * sizes_.of_thread(); }
@@ -165,20 +160,20 @@ template <class Form> class BackwardWeights final : public Kernel {
   }
 
   template <int Size, Transform<Size, kPatch<kTaps>> transform_axis>
-  void transform(const Activation& activation, const Blocked& shape, Rows rows, int64_t block, int64_t before, float* to,
+  void transform(const Activation& activation, const Blocked& shape, Range rows, int64_t block, int64_t before, float* to,
                  const Panel& panel) const {
     const Tiles& tiles = sizes_.tiles;
     float *const passing = workspace(), *const buffer = passing + floats_of_row<kTaps>(tiles);
     const typename Activation::Pixel* plane = nullptr;
-    for (int64_t row = rows.first; row < rows.first + rows.count; ++row, to += tiles.across * kLanes) {
-      if (row == rows.first || row % tiles.down == 0) plane = activation.read(row / tiles.down, block, buffer);
+    for (int64_t row = rows.begin; row < rows.end; ++row, to += tiles.across * kLanes) {
+      if (row == rows.begin || row % tiles.down == 0) plane = activation.read(row / tiles.down, block, buffer);
       transform_row<kTaps, Size, transform_axis>(RowOfTiles{shape, tiles, plane, row % tiles.down, before}, passing, to, panel.product);
     }
   }
 
   // Adds what these tiles give to the weights of a block of channels and Filters blocks of filters.
-  template <int Filters> void add(int64_t filters, int64_t channels, Rows rows) const {
-    const int64_t tiles = rows.count * sizes_.tiles.across, block = filters * sizes_.x.blocks + channels;
+  template <int Filters> void add(int64_t filters, int64_t channels, Range rows) const {
+    const int64_t tiles = rows.size() * sizes_.tiles.across, block = filters * sizes_.x.blocks + channels;
     const int64_t filters_of_sums = sizes_.at_once() ? kSumsOfBlock : sizes_.x.blocks * kSumsOfBlock;
     float* const taps = workspace();
     float* const sums = sizes_.at_once() ? taps + Gradient::kFloats : y_tiles() + sizes_.of_y.floats() + block * kSumsOfBlock;
@@ -190,11 +185,11 @@ template <class Form> class BackwardWeights final : public Kernel {
           multiply<Filters, Adds>(x + channel, gy, sizes_.of_y.block, tiles, sums + product * kTapSize + channel * kLanes, filters_of_sums);
       }
     };
-    if (rows.first > 0)
+    if (rows.begin > 0)
       multiply_all.template operator()<true>();
     else
       multiply_all.template operator()<false>();
-    if (rows.first + rows.count < sizes_.tiles.rows) return;
+    if (rows.end < sizes_.tiles.rows) return;
     for (int64_t i = 0; i < Filters; ++i) {
       gw_.write(filters + i, channels, taps,
                 [&](float* to, const auto& store_one) { store_taps<kTaps>(sums + i * filters_of_sums, count, to, store_one); });
