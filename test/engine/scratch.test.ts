@@ -10,7 +10,7 @@ import { initialParameters } from '../../src/model/initialise.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
 
-const model = modelNamed('vgg16', { input: [3, 32, 32], classes: 10 })
+const model = modelNamed('resnet18', { input: [3, 32, 32], classes: 10 })
 
 function trainingStep(threads: number): Program {
   return compile(model, loweringBackend(engine, 'cpu', threads), { batch: 2, mode: 'train', precision: 'f32', load: { shuffled: false } })
