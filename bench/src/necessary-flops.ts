@@ -21,7 +21,7 @@ export function innerTaps(extent: number, kernel: number, outputs: number, strid
 }
 
 /** Winograd's transforms in the name of an implementation, and the outputs of their tiles a side. */
-const WINOGRAD = { implementation: /:winograd$/, tile: 4 }
+const WINOGRAD = { implementation: /:winograd(-of-images)?$/, tile: 4 }
 
 /**
  * Floating-point operations of an operator as sums of products, without those on padding, which a convolution need not compute: at the

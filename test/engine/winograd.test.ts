@@ -19,11 +19,16 @@ describe("convolutions by Winograd's transforms", () => {
     { images: 12, channels: 16, filters: 16, height: 32, width: 32 }
   ]
 
-  /** Those of images as they are stored, whose channels fill no blocks. */
+  /** Those of images as they are stored, whose channels fill no blocks. A register holds several channels, or, where these fill it better, images. */
   const IN_PLANES: readonly ConvolutionShape[] = [
     { images: 3, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
-    { images: 24, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
+    { images: 17, channels: 31, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
     { images: 1, channels: 33, filters: 21, height: 9, width: 20, kernel: 5, padding: 0 }
+  ]
+  const OF_IMAGES: readonly ConvolutionShape[] = [
+    { images: 16, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
+    { images: 31, channels: 18, filters: 33, height: 9, width: 20, kernel: 5, padding: 0 },
+    { images: 48, channels: 5, filters: 49, height: 12, width: 28, kernel: 5, padding: 0 }
   ]
 
   /** What adds up in float. Activations are rounded when they are stored. */
@@ -31,18 +36,18 @@ describe("convolutions by Winograd's transforms", () => {
 
   /**
    * Expects that the error of each output, as a part of its size, both by the root of the mean square, is below a bound, on one thread and
-   * on four; and returns which passes of which shapes are computed from transforms.
+   * on four; and returns which passes of which shapes are computed so.
    */
   const passesWithin = (
     shapes: readonly ConvolutionShape[],
-    { layout, precision }: { readonly layout: string; readonly precision: 'f32' | 'bf16' },
+    { layout, precision, by = 'winograd' }: { readonly layout: string; readonly precision: 'f32' | 'bf16'; readonly by?: string },
     bounds: { readonly activations: number; readonly weights: number }
   ): string[] =>
     shapes.flatMap((shape, i) =>
       passes(shape).flatMap((use) => {
         const values = drawn(use.inputs, precision, 3)
         const run = (bound: BoundOperator): Outcome | undefined =>
-          bound.answer.implementation.endsWith(':winograd') ? bound.run(values) : undefined
+          bound.answer.implementation.endsWith(`:${by}`) ? bound.run(values) : undefined
         const [alone, together] = [1, 4].map((threads) => withBound(use, layout, threads, run, precision))
         if (alone === undefined) return []
         expect(together, `${use.name} of ${JSON.stringify(shape)} on four threads`).to.deep.equal(alone)
@@ -72,6 +77,13 @@ describe("convolutions by Winograd's transforms", () => {
     expect(found).to.include.members(all([1]))
     expect(found).to.include('0 data')
     expect(found).to.include('2 weights')
+  })
+
+  it('round in planes the same with images in registers', function () {
+    if (BLOCKED === '') skip(this, 'the kernels of this processor have none')
+    const how = { layout: 'plain', precision: 'f32', by: 'winograd-of-images' } as const
+    const found = passesWithin(OF_IMAGES, how, { activations: 1e-5, weights: 1e-5 })
+    expect(found).to.deep.equal(OF_IMAGES.flatMap((_, i) => [`${i} forward`, `${i} data`]))
   })
 
   it('round in bfloat16 as what is stored is rounded', function () {

@@ -42,7 +42,7 @@ std::optional<Departure> AsynchronousGroup::evict(int learner) {
   if (!member) return std::nullopt;
   close_ticket(*member);
   members_.remove(learner);
-  changed_.notify_all();
+  changed_.announce();
   close_rounds(lock);
   return std::nullopt;
 }
@@ -194,7 +194,7 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
       push(*updates);
       lock.lock();
       --last_pushes_;
-      changed_.notify_all();
+      changed_.announce();
       continue;
     }
     if (round == opened_ && schedule_.rests_before(round)) {
@@ -243,7 +243,7 @@ bool AsynchronousGroup::report(int learner, int64_t iteration, double loss) {
   Lock lock(mutex_);
   FreeMember* const member = members_.find(learner);
   if (!member) return true;
-  changed_.notify_all();
+  changed_.announce();
   if (!add_loss(iteration, loss)) return false;
   if (recorder_.is_recording() && member->ticket) {
     recorder_.add_loss(member->ticket->round, learner, loss);
@@ -278,7 +278,7 @@ void AsynchronousGroup::close_rounds(Lock& lock) {
     rounds_.erase(rounds_.begin());
     ++round_;
   }
-  changed_.notify_all();
+  changed_.announce();
 }
 
 int64_t AsynchronousGroup::whole_iterations() const {

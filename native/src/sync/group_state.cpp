@@ -23,7 +23,7 @@ void GroupState::set_pause(int64_t round) {
   // All learners finish a round that one of them has entered: one that stopped before it would hold up the others.
   schedule_.set_pause(std::max(round, unopened_round()));
   schedule_changed();
-  changed_.notify_all();
+  changed_.announce();
 }
 
 void GroupState::set_end(int64_t iterations) {
@@ -53,7 +53,7 @@ void GroupState::set_rule(const RuleChange& change) {
 void GroupState::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  changed_.notify_all();
+  changed_.announce();
 }
 
 std::vector<float> GroupState::losses(int64_t from_iteration) const {
@@ -82,7 +82,7 @@ void GroupState::read_central(std::byte* canonical) const {
 bool GroupState::add_loss(int64_t iteration, double loss) {
   if (losses_.add(iteration, loss)) return true;
   stopped_ = true;
-  changed_.notify_all();
+  changed_.announce();
   return false;
 }
 

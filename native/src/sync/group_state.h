@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "core/condition_variable.h"
+#include "sync/changes.h"
 #include "sync/group.h"
 #include "sync/losses.h"
 
@@ -27,7 +27,7 @@ class GroupState : public Group {
   Backend& snapshots() const final { return spec_.moved.states(backend_); }
 
  protected:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = Changes::Lock;
   // No product of it and of rounds overflows.
   static constexpr int64_t kLongestPeriod = int64_t{1} << 30;
 
@@ -56,7 +56,7 @@ class GroupState : public Group {
   const GroupSpec spec_;
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  mutable Changes changed_;
   RoundSchedule schedule_;
   int64_t round_ = 0;      // whole rounds,
   int64_t iteration_ = 0;  // their iterations,

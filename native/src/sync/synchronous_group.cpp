@@ -80,7 +80,7 @@ void SynchronousGroup::remove(Lock& lock, int learner) {
   rounds_.evict(learner);
   advance();
   go_on();
-  changed_.notify_all();
+  changed_.announce();
   help(lock);
 }
 

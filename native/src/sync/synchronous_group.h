@@ -181,8 +181,7 @@ class SynchronousGroup final : public GroupState {
   std::optional<double> alpha_;          // of sma
   int64_t departed_iterations_ = 0;      // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
-  std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
-  std::atomic<int64_t> passes_done_{0};
+  std::atomic<int64_t> whole_rounds_{0};  // round_, readable without the lock
   // Over hosts: those whose losses all of them have told, and this one.
   int64_t told_iterations_ = 0, own_told_iterations_ = 0;
   Averaging averaging_;                   // its threads call this object until they end

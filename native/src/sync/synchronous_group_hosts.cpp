@@ -32,7 +32,7 @@ SynchronousGroup::~SynchronousGroup() {
   if (!agreement_) return;
   stop();
   Lock lock(mutex_);
-  changed_.wait_for(lock, kPatience, [this] {
+  changed_.wait_until(lock, Clock::now() + kPatience, [this] {
     return averaging_.failure() || agreement_->phase() == Phase::resting || agreement_->phase() == Phase::opening;
   });
 }
@@ -41,7 +41,7 @@ void SynchronousGroup::stop() {
   Lock lock(mutex_);
   stopped_ = true;
   give_up_learners();
-  changed_.notify_all();
+  changed_.announce();
   help(lock);
 }
 
@@ -151,7 +151,7 @@ void SynchronousGroup::hear() {
   if (!agreement_) return;
   if (const std::exception_ptr failure = agreement_->failure()) return fail(failure);
   go_on();
-  changed_.notify_all();
+  changed_.announce();
 }
 
 bool SynchronousGroup::take_words() {
@@ -167,7 +167,7 @@ bool SynchronousGroup::take_words() {
   if (std::ranges::any_of(words, [](const Word& word) { return word.stops; })) stopped_ = true;
   // Each host rests until its own owner lifts the pause.
   if (!schedule_.ends_before(round_)) schedule_.set_pause(round_);
-  changed_.notify_all();
+  changed_.announce();
   return true;
 }
 

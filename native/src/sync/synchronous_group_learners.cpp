@@ -10,14 +10,8 @@ namespace {
 
 // A waiting thread looks at its flags this often.
 constexpr std::chrono::milliseconds kSlice{10};
-// Polls before a waiting thread sleeps; waking it again costs tens of microseconds.
-constexpr int kSpins = 2000;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
+// And polls before it sleeps.
+constexpr std::chrono::microseconds kPolls{100};
 
 }  // namespace
 
@@ -246,7 +240,7 @@ void SynchronousGroup::finish_due_step(int learner) {
   while (rounds_.is_stepping_for(learner)) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     help(lock);
-    if (rounds_.is_stepping_for(learner)) changed_.wait_for(lock, kSlice);
+    if (rounds_.is_stepping_for(learner)) changed_.wait_until(lock, Clock::now() + kSlice);
   }
   averaging_.follow(0);
 }
@@ -289,8 +283,9 @@ Outcome SynchronousGroup::await_model(Lock& lock, int learner, int64_t round, st
 
 Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
                                          const std::atomic<bool>& cancelled) {
-  // With more members than processors, spinning would keep the awaited member from running.
-  bool may_spin = members_.size() <= std::thread::hardware_concurrency();
+  // With more members than processors, polling would keep the awaited member from running.
+  const bool may_poll = members_.size() <= std::thread::hardware_concurrency();
+  const Clock::time_point sleeps = may_poll ? Clock::now() + kPolls : Clock::time_point::min();
   while (true) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     if (stopped_ || cancelled) return Outcome::cancelled;
@@ -302,15 +297,10 @@ Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round,
     }
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return Outcome::waiting;
-    if (may_spin) {
-      may_spin = false;
-      const int64_t done = passes_done_.load(std::memory_order_relaxed);
-      lock.unlock();
-      for (int i = 0; i < kSpins && passes_done_.load(std::memory_order_acquire) == done; ++i) relax();
-      lock.lock();
-      continue;
-    }
-    changed_.wait_until(lock, std::min(deadline, now + kSlice));
+    if (now < sleeps)
+      changed_.poll_until(lock, std::min(deadline, sleeps));
+    else
+      changed_.wait_until(lock, std::min(deadline, now + kSlice));
   }
 }
 
@@ -351,7 +341,7 @@ void SynchronousGroup::advance() {
       gathering.complete = true;
       if (!round.begun) begin_round(round);
       averaging_.take_contributions(bucket, device, gathering.contributions(round.members));
-      changed_.notify_all();
+      changed_.announce();
     }
 }
 
@@ -363,7 +353,7 @@ void SynchronousGroup::finish_round() {
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
   go_on();
-  changed_.notify_all();
+  changed_.announce();
 }
 
 void SynchronousGroup::help(Lock& lock) {
@@ -373,12 +363,10 @@ void SynchronousGroup::help(Lock& lock) {
       const bool last = averaging_.work_on(*pass);
       lock.lock();
       if (!last) continue;
-      const bool is_whole = averaging_.finish(*pass);
-      passes_done_.fetch_add(1, std::memory_order_release);
-      if (is_whole)
+      if (averaging_.finish(*pass))
         finish_round();
       else
-        changed_.notify_all();
+        changed_.announce();
     }
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
@@ -419,13 +407,13 @@ void SynchronousGroup::record_distances(const OpenRound& round) {
 void SynchronousGroup::take_sum(const BucketReduction& reduction) {
   Lock lock(mutex_);
   averaging_.take_sum(reduction);
-  changed_.notify_all();
+  changed_.announce();
   help(lock);
 }
 
 void SynchronousGroup::fail(std::exception_ptr failure) {
   averaging_.fail(std::move(failure));
-  changed_.notify_all();
+  changed_.announce();
 }
 
 }  // namespace arbalest

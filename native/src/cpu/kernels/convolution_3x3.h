@@ -48,7 +48,8 @@ enum class Direction { forward, backward };
 class Finish {
  public:
   Finish(const float* biases, int64_t block, int64_t count, bool relu)
-      : bias_(biases ? load(biases + block * kLanes, static_cast<int>(count)) : Floats{}), relu_(relu) {}
+      : Finish(biases ? load(biases + block * kLanes, static_cast<int>(count)) : Floats{}, relu) {}
+  Finish(Floats bias, bool relu) : bias_(bias), relu_(relu) {}
 
   Floats operator()(Floats sum) const { return relu_ ? rectified(sum + bias_) : sum + bias_; }
 

@@ -264,22 +264,31 @@ bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& role
   return w[0] % kLanes != 0 && y[3] % kPiece == 0 && y[2] * y[3] % kLanes == 0;
 }
 
-bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& roles) {
+Way way_of(const LoweringRequest& request, const ConvolutionRoles& roles) {
   const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
-  if (w[2] != 5 || w[3] != 5 || request.precision != Type::f32) return false;
+  if (w[2] != 5 || w[3] != 5 || request.precision != Type::f32) return Way::taps;
   const auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit; };
+  const auto registers = [&](int64_t count) { return up(count, kLanes); };
   // Of the gradient of x tiles are of x, and filters are its channels.
-  const bool is_data = roles.x == &request.outputs[0];
+  const bool is_data = roles.x == &request.outputs[0], is_weights = roles.w == &request.outputs[0];
   const Shape& tiled = is_data ? x : y;
-  const int64_t tiles = x[0] * up(tiled[2], winograd::kTile) * up(tiled[3], winograd::kTile);
-  const int64_t channels = w[is_data ? 0 : 1], filters = up(w[is_data ? 1 : 0], kLanes);
+  const int64_t tiles = up(tiled[2], winograd::kTile) * up(tiled[3], winograd::kTile);
+  const int64_t channels = w[is_data ? 0 : 1], filters = w[is_data ? 1 : 0];
   // In multiply-adds of registers, or what takes as long as these. In double, where no shape is too large.
   constexpr double kOfPatch = 600, kOfOutputs = 400, kOfWeights = 400;
   const auto of = [](auto... extents) { return (1.0 * ... * static_cast<double>(extents)); };
-  const double products = winograd::kProducts<5> * of(tiles, channels, filters);
-  const double transforms =
-      of(tiles) * (kOfPatch * of(up(channels, kLanes)) + kOfOutputs * of(filters)) + kOfWeights * of(channels, filters);
-  return products + transforms <= of(y[0], y[2], y[3], w[0], w[1], w[2], w[3]) / kLanes;
+  const double weights = kOfWeights * of(channels, registers(filters));
+  // Of registers of tiles: of their patches, of their outputs, and of the channels that are multiplied for each of these.
+  const auto cost = [&](int64_t images, int64_t patches, int64_t outputs) {
+    return of(images, tiles) * (winograd::kProducts<5> * of(channels, outputs) + kOfPatch * of(patches) + kOfOutputs * of(outputs)) +
+           weights;
+  };
+  const double taps = of(y[0], y[2], y[3], w[0], w[1], w[2], w[3]) / kLanes;
+  const double of_channels = cost(x[0], registers(channels), registers(filters));
+  // What the transforms of images give cannot be added up to weights: each lane would have a sum of its own.
+  const double of_images = is_weights ? of_channels : cost(registers(x[0]), channels, filters);
+  if (taps < std::min(of_channels, of_images)) return Way::taps;
+  return of_images < of_channels ? Way::winograd_of_images : Way::winograd;
 }
 
 }  // namespace arbalest::kernels

@@ -1,4 +1,4 @@
-// Which convolutions run over planes, and which of these by Winograd's transforms; and their rows of the operator table.
+// Which convolutions run over planes, and how; and their rows of the operator table.
 #pragma once
 
 #include "cpu/kernels/convolution_roles.h"
@@ -9,12 +9,15 @@ namespace arbalest::kernels {
 // pieces of registers, whose activations are in planes already, or may be.
 bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& roles);
 
-// Whether this pass of it takes less time by Winograd's transforms.
-bool runs_by_winograd(const LoweringRequest& request, const ConvolutionRoles& roles);
+// How a pass of it is computed: as sums of taps, or by Winograd's transforms.
+enum class Way { taps, winograd, winograd_of_images };
 
-template <RolesOf roles_of, bool ByWinograd = false> bool takes_planes(const LoweringRequest& request, const std::string&) {
+// The one that takes the least time.
+Way way_of(const LoweringRequest& request, const ConvolutionRoles& roles);
+
+template <RolesOf roles_of, Way way = Way::taps> bool takes_planes(const LoweringRequest& request, const std::string&) {
   const ConvolutionRoles roles = roles_of(request.inputs, request.outputs);
-  return runs_in_planes(request, roles) && runs_by_winograd(request, roles) == ByWinograd;
+  return runs_in_planes(request, roles) && way_of(request, roles) == way;
 }
 
 // The rows of the operator table. Forward, x, w, b -> y; the gradient of the data, gy, w -> gx; that of the weights, x, gy -> gw, gb.

@@ -14,8 +14,8 @@
 
 namespace arbalest::kernels::winograd {
 
-// In the names of implementations.
-inline constexpr const char* kMethod = "winograd";
+// In the names of implementations: a register holds a pixel of several channels, or of several images.
+inline constexpr const char *kMethod = "winograd", *kMethodOfImages = "winograd-of-images";
 
 // Outputs of a tile a side.
 inline constexpr int kTile = 4;

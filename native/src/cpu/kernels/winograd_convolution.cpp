@@ -28,22 +28,6 @@ constexpr int64_t kTilesFloats = 32 * 1024;
 // Blocks of channels whose transformed weights it holds beside transformed tiles.
 constexpr int64_t kBlocksAtOnce = 64 / kLanes;
 
-// Transforms the taps between some channels of a block and a block of filters, and fetches `next`, which is wanted then, unless it is null.
-// `product` is how far it is from one product to the next.
-template <int Taps>
-[[gnu::noinline]] void transform_weights(const float* taps, int64_t channels, const float* next, float* to, int64_t product) {
-  for (int64_t channel = 0; channel < channels; ++channel, taps += kLanes, to += kLanes) {
-    if (next) {
-      // Into the second cache: the first has room for fewer fetches under way than are needed.
-      for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
-    }
-    transform_square<Taps, kPatch<Taps>, Axis<Taps>::transform_taps>(
-        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * kTapSize); },
-        [&](int row, int column, Floats value)
-            __attribute__((always_inline)) { store(to + (row * kPatch<Taps> + column) * product, value); });
-  }
-}
-
 // What is multiplied for a product: transformed tiles of some channels, and weights of a block of filters or of two.
 struct Factors {
   const float *tiles, *weights;
@@ -217,7 +201,7 @@ template <class Form, Direction direction> class Convolution final : public Kern
       transform_weights<kTaps>(weights_.read(filter, channel, taps), std::min<int64_t>(kLanes, sizes_.channels - channel * kLanes),
                                weights_.in_one_piece(next_filter, next_channel),
                                to + (filter - filters.begin) * sizes_.of_filters + (channel - channels.begin) * kTapSize,
-                               sizes_.of_weights);
+                               {kLanes, sizes_.of_weights});
     }
   }
 
@@ -271,7 +255,8 @@ template <class Form, Direction direction> class Convolution final : public Kern
                                                                                : row_of(std::min(block + 1, y.blocks - 1), rows.begin);
         for (int64_t left = 0; left < y.width; left += kTile, tile += kLanes) {
           fetch_tile(next + left * kLanes);
-          store_tile(tile, height, std::min<int64_t>(kTile, y.width - left), finish, to + left * kLanes);
+          store_tile<kTaps>(tile, sizes_.of_sums.product, finish,
+                            OutputsOfTile{to + left * kLanes, y.row(), height, std::min<int64_t>(kTile, y.width - left)});
         }
         if ((row + 1) % tiles.down == 0) y_.written(row / tiles.down, block, own.plane);
       }
@@ -285,22 +270,6 @@ template <class Form, Direction direction> class Convolution final : public Kern
 #pragma GCC unroll 4
       for (int column = 0; column < kTile; ++column) __builtin_prefetch(to + row * sizes_.y.row() + column * kLanes, 0, 2);
     }
-  }
-
-  // The outputs of a tile, of which `height` rows and `width` columns are inside.
-  [[gnu::noinline]] void store_tile(const float* sums, int64_t height, int64_t width, const Finish& finish, Pixel* to) const {
-    const auto store_inside = [&](const auto& inside) __attribute__((always_inline)) {
-      transform_square<kPatch<kTaps>, kTile, Axis<kTaps>::outputs_of>(
-          [&](int row, int column)
-              __attribute__((always_inline)) { return load(sums + (row * kPatch<kTaps> + column) * sizes_.of_sums.product); },
-          [&](int row, int column, Floats value) __attribute__((always_inline)) {
-            if (inside(row, column)) store(to + row * sizes_.y.row() + column * kLanes, finish(value));
-          });
-    };
-    if (height == kTile && width == kTile)
-      store_inside([](int, int) { return true; });
-    else
-      store_inside([&](int row, int column) { return row < height && column < width; });
   }
 
   const Sizes sizes_;
@@ -329,8 +298,8 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
 const Registered kInBlocks{{forward_operator({make_typed<ForwardInBlocks>, takes_forward, ForwardInBlocks<float>::scratch, kMethod}),
                             backward_data_operator({make_typed<DataInBlocks>, takes_data, DataInBlocks<float>::scratch, kMethod})}};
 const Registered kInPlanes{
-    {planes_forward_operator({make_only<ForwardInPlanes>, takes_planes<roles_forward, true>, ForwardInPlanes::scratch, kMethod}),
-     planes_data_operator({make_only<DataInPlanes>, takes_planes<roles_backward_data, true>, DataInPlanes::scratch, kMethod})}};
+    {planes_forward_operator({make_only<ForwardInPlanes>, takes_planes<roles_forward, Way::winograd>, ForwardInPlanes::scratch, kMethod}),
+     planes_data_operator({make_only<DataInPlanes>, takes_planes<roles_backward_data, Way::winograd>, DataInPlanes::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -24,6 +24,28 @@ template <class Load, class Store> [[gnu::always_inline]] inline void exchange(c
   for (int i = 0; i < kLanes; ++i) store_one(i, square[i]);
 }
 
+// `count` planes of `pixels` pixels that lie `step` floats apart, to as many lanes of the registers of pixels; the other lanes are zeros.
+[[gnu::noinline]] inline void read_planes(const float* from, int64_t step, int64_t count, int64_t pixels, float* to) {
+  for (int64_t pixel = 0; pixel < pixels; pixel += kLanes) {
+    const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels - pixel));
+    exchange([&](int i) { return i < count ? load(from + i * step + pixel, width) : Floats{}; },
+             [&](int i, Floats value) {
+               if (i < width) store(to + (pixel + i) * kLanes, value);
+             });
+  }
+}
+
+// The inverse.
+[[gnu::noinline]] inline void write_planes(const float* from, int64_t step, int64_t count, int64_t pixels, float* to) {
+  for (int64_t pixel = 0; pixel < pixels; pixel += kLanes) {
+    const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels - pixel));
+    exchange([&](int i) { return i < width ? load(from + (pixel + i) * kLanes) : Floats{}; },
+             [&](int i, Floats value) {
+               if (i < count) store(to + i * step + pixel, value, width);
+             });
+  }
+}
+
 // Blocks of channels, which are read and written as they lie.
 template <class T> class ActivationInBlocks {
  public:
@@ -60,30 +82,13 @@ class ActivationInPlanes {
   static int64_t floats(const Blocked& shape) { return shape.plane(); }
 
   const float* read(int64_t image, int64_t block, float* plane) const {
-    const float* const from = begin(image, block);
-    const int64_t channels = channels_of(block);
-    for (int64_t pixel = 0; pixel < pixels_; pixel += kLanes) {
-      const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels_ - pixel));
-      exchange([&](int i) { return i < channels ? load(from + i * pixels_ + pixel, width) : Floats{}; },
-               [&](int i, Floats value) {
-                 if (i < width) store(plane + (pixel + i) * kLanes, value);
-               });
-    }
+    read_planes(begin(image, block), pixels_, channels_of(block), pixels_, plane);
     return plane;
   }
 
   float* write(int64_t, int64_t, float* plane) const { return plane; }
-
   void written(int64_t image, int64_t block, const float* plane) const {
-    float* const to = begin(image, block);
-    const int64_t channels = channels_of(block);
-    for (int64_t pixel = 0; pixel < pixels_; pixel += kLanes) {
-      const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels_ - pixel));
-      exchange([&](int i) { return i < width ? load(plane + (pixel + i) * kLanes) : Floats{}; },
-               [&](int i, Floats value) {
-                 if (i < channels) store(to + i * pixels_ + pixel, value, width);
-               });
-    }
+    write_planes(plane, pixels_, channels_of(block), pixels_, begin(image, block));
   }
 
   void sum_channels(float* sums) const {

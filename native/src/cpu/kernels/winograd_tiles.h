@@ -1,4 +1,4 @@
-// The tiles of an activation, and how they are transformed.
+// The tiles of activations, and the transforms of these, of weights and of outputs.
 #pragma once
 
 #include "cpu/kernels/winograd.h"
@@ -93,6 +93,48 @@ template <int Taps, int Size, Transform<Size, kPatch<Taps>> transform, class T>
       for (int i = 0; i < kPoints; ++i) store(to + i * product + tile * kLanes, values[i]);
     }
   }
+}
+
+// How far it is in transformed weights from one channel and from one product to the next.
+struct StepsOfWeights {
+  int64_t channel, product;
+};
+
+// Transforms the taps between some channels of a block and a block of filters, and fetches `next`, which is wanted then, unless it is null.
+template <int Taps>
+[[gnu::noinline]] void transform_weights(const float* taps, int64_t channels, const float* next, float* to, const StepsOfWeights& steps) {
+  for (int64_t channel = 0; channel < channels; ++channel, taps += kLanes, to += steps.channel) {
+    if (next) {
+      // Into the second cache: the first has room for fewer fetches under way than are needed.
+      for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
+    }
+    transform_square<Taps, kPatch<Taps>, Axis<Taps>::transform_taps>(
+        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * convolution_3x3::kTapSize); },
+        [&](int row, int column, Floats value)
+            __attribute__((always_inline)) { store(to + (row * kPatch<Taps> + column) * steps.product, value); });
+  }
+}
+
+// Where the outputs of a tile lie, of which `height` rows and `width` columns are inside.
+template <class T> struct OutputsOfTile {
+  T* pixels;
+  int64_t row, height, width;
+};
+
+// The outputs of a tile from the sums of its products.
+template <int Taps, class T>
+[[gnu::noinline]] void store_tile(const float* sums, int64_t product, const convolution_3x3::Finish& finish, const OutputsOfTile<T>& to) {
+  const auto store_inside = [&](const auto& inside) __attribute__((always_inline)) {
+    transform_square<kPatch<Taps>, kTile, Axis<Taps>::outputs_of>(
+        [&](int row, int column) __attribute__((always_inline)) { return load(sums + (row * kPatch<Taps> + column) * product); },
+        [&](int row, int column, Floats value) __attribute__((always_inline)) {
+          if (inside(row, column)) store(to.pixels + row * to.row + column * kLanes, finish(value));
+        });
+  };
+  if (to.height == kTile && to.width == kTile)
+    store_inside([](int, int) { return true; });
+  else
+    store_inside([&](int row, int column) { return row < to.height && column < to.width; });
 }
 
 }  // namespace arbalest::kernels::winograd

@@ -22,9 +22,6 @@ constexpr int kFilters = kLanes == 16 ? 2 : 1;
 
 // Floats of transformed tiles that the second cache holds.
 constexpr int64_t kTilesFloats = 128 * 1024;
-// All tiles are transformed at once where they take at most so many times the memory of the sums of all weights.
-constexpr int64_t kTilesPerSums = 4;
-
 // Sums over `tiles` tiles: of kChannels channels of x by Filters blocks of gy.
 template <int Filters, bool Adds>
 [[gnu::noinline]] void multiply(const float* x, const float* gy, int64_t block_of_gy, int64_t tiles, float* sums, int64_t filters_of_sums) {
@@ -133,7 +130,8 @@ template <class Form> class BackwardWeights final : public Kernel {
 
     int64_t rows_together() const {
       const int64_t of_row = kProducts * (x.blocks + y.blocks) * kLanes * tiles.across;
-      if (of_row * tiles.rows <= kTilesPerSums * all_sums()) return tiles.rows;
+      // Sums that take more than all tiles would be read and written more often than these.
+      if (of_row * tiles.rows <= all_sums()) return tiles.rows;
       const int64_t some = std::clamp<int64_t>(kTilesFloats / of_row, 1, tiles.rows);
       return Form::kWholeImages ? (some + tiles.down - 1) / tiles.down * tiles.down : some;
     }
@@ -213,7 +211,8 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
 
 const Registered kRegistered{
     {backward_weights_operator({make_typed<WeightsOfBlocks>, takes_weights, WeightsOfBlocks<float>::scratch, kMethod}),
-     planes_weights_operator({make_only<WeightsOfPlanes>, takes_planes<roles_backward_weights, true>, WeightsOfPlanes::scratch, kMethod})}};
+     planes_weights_operator(
+         {make_only<WeightsOfPlanes>, takes_planes<roles_backward_weights, Way::winograd>, WeightsOfPlanes::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels
