@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { builtin } from './builtin-modules.js'
 import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
 
 /** The option that names a user's module. */
@@ -45,7 +45,9 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
 function syntaxFault(module: string, { name }: Error): string | undefined {
   if (name !== 'SyntaxError' || !module.startsWith('file:')) return undefined
   const env = { ...process.env, NODE_OPTIONS: '' }
-  const { stderr } = spawnSync(process.execPath, ['--check', fileURLToPath(module)], { encoding: 'utf8', env, timeout: 10_000 })
+  const { stderr } = builtin
+    .childProcess()
+    .spawnSync(process.execPath, ['--check', fileURLToPath(module)], { encoding: 'utf8', env, timeout: 10_000 })
   const [, path, line] = UNPARSED.exec(stderr ?? '') ?? []
   return path === undefined ? undefined : `${path}:${line}`
 }

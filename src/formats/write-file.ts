@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync, writeSync } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { builtin } from '../builtin-modules.js'
 import { ArbalestError } from '../errors.js'
 import { unwritableFile } from './file-errors.js'
 
@@ -83,7 +83,7 @@ function isFolder(path: string): boolean {
 }
 
 function temporaryName(path: string): string {
-  return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
+  return join(dirname(path), `.${basename(path)}.${builtin.crypto().randomBytes(6).toString('hex')}.tmp`)
 }
 
 async function withFile(path: string, flags: string, use: (handle: FileHandle) => Promise<void>): Promise<void> {

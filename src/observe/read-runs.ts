@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { builtin } from '../builtin-modules.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type {
   EvaluatedEvent,
@@ -75,7 +75,7 @@ interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluate
 async function runsOf(file: string): Promise<RecordedRun[]> {
   const runs = new Map<string, UnfinishedRun>()
   try {
-    for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+    for await (const text of builtin.readline().createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
       const line = parsedLine(text)
       if (line) take(line, runs, file)
     }

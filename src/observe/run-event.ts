@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { builtin } from '../builtin-modules.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Model } from '../model/model.js'
 import type { RunEvent } from './events.js'
@@ -37,7 +37,7 @@ function isDataset(value: object): value is Dataset {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+  return builtin.crypto().createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
 function versions(): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
-import { deserialize, serialize } from 'node:v8'
 import { isDeepStrictEqual } from 'node:util'
+import { builtin } from '../builtin-modules.js'
 import type { RuleChange } from '../engine/contract.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, variants, type GivenOptions } from '../schema/group.js'
@@ -104,12 +104,12 @@ export function checkedChange(change: unknown): RunChange {
 
 /** The arguments of a message as a record keeps them. */
 export function recordedArguments(args: readonly unknown[]): { readonly args: readonly unknown[] } | { readonly packed: string } {
-  return isPlain(args) ? { args } : { packed: serialize(args).toString('base64') }
+  return isPlain(args) ? { args } : { packed: builtin.v8().serialize(args).toString('base64') }
 }
 
 /** The arguments of a recorded message. */
 export function argumentsOf({ args = [], packed }: { readonly args?: readonly unknown[]; readonly packed?: string }): readonly unknown[] {
-  return packed === undefined ? args : (deserialize(Buffer.from(packed, 'base64')) as unknown[])
+  return packed === undefined ? args : (builtin.v8().deserialize(Buffer.from(packed, 'base64')) as unknown[])
 }
 
 function isPlain(args: readonly unknown[]): boolean {

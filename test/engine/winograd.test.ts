@@ -92,4 +92,14 @@ describe("convolutions by Winograd's transforms", () => {
     const found = passesWithin(SHAPES, { layout: BLOCKED, precision: 'bf16' }, { activations: 2 ** -9, weights: OF_SUMS })
     expect(found).to.include.members(all([0, 4, 5]))
   })
+
+  it('round in bfloat16 in planes, too', function () {
+    needsBfloat16(this)
+    if (hasTiles) skip(this, 'tiles of AMX are faster')
+    const how = { layout: 'plain', precision: 'bf16' } as const
+    const weights = passesWithin(OF_IMAGES, how, { activations: 2 ** -9, weights: 1e-5 })
+    expect(weights).to.include('0 weights')
+    const others = passesWithin(OF_IMAGES, { ...how, by: 'winograd-of-images' }, { activations: 2 ** -9, weights: 1e-5 })
+    expect(others).to.include.members(['0 forward', '0 data', '1 forward'])
+  })
 })

@@ -9,6 +9,7 @@
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/planes_in_items.h"
 #include "cpu/kernels/product.h"
+#include "cpu/kernels/tiles.h"
 #include "cpu/kernels/winograd.h"
 
 namespace arbalest::kernels {
@@ -266,7 +267,9 @@ bool runs_in_planes(const LoweringRequest& request, const ConvolutionRoles& role
 
 Way way_of(const LoweringRequest& request, const ConvolutionRoles& roles) {
   const Shape &x = roles.x->shape, &w = roles.w->shape, &y = roles.y->shape;
-  if (w[2] != 5 || w[3] != 5 || request.precision != Type::f32) return Way::taps;
+  // In bfloat16 the products are of float32.
+  const bool is_bf16 = request.precision == Type::bf16;
+  if (w[2] != 5 || w[3] != 5 || (is_bf16 && has_tiles())) return Way::taps;
   const auto up = [](int64_t size, int64_t unit) { return (size + unit - 1) / unit; };
   const auto registers = [&](int64_t count) { return up(count, kLanes); };
   // Of the gradient of x tiles are of x, and filters are its channels.
@@ -283,7 +286,8 @@ Way way_of(const LoweringRequest& request, const ConvolutionRoles& roles) {
     return of(images, tiles) * (winograd::kProducts<5> * of(channels, outputs) + kOfPatch * of(patches) + kOfOutputs * of(outputs)) +
            weights;
   };
-  const double taps = of(y[0], y[2], y[3], w[0], w[1], w[2], w[3]) / kLanes;
+  // Sums of pairs take half the multiply-adds, and reach four fifths of their peak.
+  const double taps = of(y[0], y[2], y[3], w[0], w[1], w[2], w[3]) / kLanes * (is_bf16 && kLanes == 16 ? 0.625 : 1);
   const double of_channels = cost(x[0], registers(channels), registers(filters));
   // What the transforms of images give cannot be added up to weights: each lane would have a sum of its own.
   const double of_images = is_weights ? of_channels : cost(registers(x[0]), channels, filters);

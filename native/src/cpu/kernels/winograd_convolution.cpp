@@ -284,8 +284,8 @@ template <class Form, Direction direction> class Convolution final : public Kern
 
 template <class T> using ForwardInBlocks = Convolution<InBlocks<T>, Direction::forward>;
 template <class T> using DataInBlocks = Convolution<InBlocks<T>, Direction::backward>;
-using ForwardInPlanes = Convolution<InPlanes, Direction::forward>;
-using DataInPlanes = Convolution<InPlanes, Direction::backward>;
+template <class T> using ForwardInPlanes = Convolution<InPlanes<T>, Direction::forward>;
+template <class T> using DataInPlanes = Convolution<InPlanes<T>, Direction::backward>;
 
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
   return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
@@ -297,9 +297,10 @@ bool takes_data(const LoweringRequest& request, const std::string& layout) {
 
 const Registered kInBlocks{{forward_operator({make_typed<ForwardInBlocks>, takes_forward, ForwardInBlocks<float>::scratch, kMethod}),
                             backward_data_operator({make_typed<DataInBlocks>, takes_data, DataInBlocks<float>::scratch, kMethod})}};
-const Registered kInPlanes{
-    {planes_forward_operator({make_only<ForwardInPlanes>, takes_planes<roles_forward, Way::winograd>, ForwardInPlanes::scratch, kMethod}),
-     planes_data_operator({make_only<DataInPlanes>, takes_planes<roles_backward_data, Way::winograd>, DataInPlanes::scratch, kMethod})}};
+const Registered kInPlanes{{planes_forward_operator({make_typed<ForwardInPlanes>, takes_planes<roles_forward, Way::winograd>,
+                                                     ForwardInPlanes<float>::scratch, kMethod}),
+                            planes_data_operator({make_typed<DataInPlanes>, takes_planes<roles_backward_data, Way::winograd>,
+                                                  DataInPlanes<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

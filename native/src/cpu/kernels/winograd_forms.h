@@ -24,8 +24,8 @@ template <class Load, class Store> [[gnu::always_inline]] inline void exchange(c
   for (int i = 0; i < kLanes; ++i) store_one(i, square[i]);
 }
 
-// `count` planes of `pixels` pixels that lie `step` floats apart, to as many lanes of the registers of pixels; the other lanes are zeros.
-[[gnu::noinline]] inline void read_planes(const float* from, int64_t step, int64_t count, int64_t pixels, float* to) {
+// `count` planes of `pixels` pixels that lie `step` pixels apart, to as many lanes of the registers of pixels; the other lanes are zeros.
+template <class T> [[gnu::noinline]] void read_planes(const T* from, int64_t step, int64_t count, int64_t pixels, float* to) {
   for (int64_t pixel = 0; pixel < pixels; pixel += kLanes) {
     const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels - pixel));
     exchange([&](int i) { return i < count ? load(from + i * step + pixel, width) : Floats{}; },
@@ -36,7 +36,7 @@ template <class Load, class Store> [[gnu::always_inline]] inline void exchange(c
 }
 
 // The inverse.
-[[gnu::noinline]] inline void write_planes(const float* from, int64_t step, int64_t count, int64_t pixels, float* to) {
+template <class T> [[gnu::noinline]] void write_planes(const float* from, int64_t step, int64_t count, int64_t pixels, T* to) {
   for (int64_t pixel = 0; pixel < pixels; pixel += kLanes) {
     const int width = static_cast<int>(std::min<int64_t>(kLanes, pixels - pixel));
     exchange([&](int i) { return i < width ? load(from + (pixel + i) * kLanes) : Floats{}; },
@@ -69,15 +69,12 @@ template <class T> class ActivationInBlocks {
 };
 
 // Planes of channels, one after the other.
-class ActivationInPlanes {
+template <class T> class ActivationInPlanes {
  public:
   using Pixel = float;
 
   explicit ActivationInPlanes(const Tensor& tensor)
-      : images_(tensor.shape()[0]),
-        channels_(tensor.shape()[1]),
-        pixels_(tensor.shape()[2] * tensor.shape()[3]),
-        data_(tensor.as<float>()) {}
+      : images_(tensor.shape()[0]), channels_(tensor.shape()[1]), pixels_(tensor.shape()[2] * tensor.shape()[3]), data_(tensor.as<T>()) {}
 
   static int64_t floats(const Blocked& shape) { return shape.plane(); }
 
@@ -97,11 +94,11 @@ class ActivationInPlanes {
   }
 
  private:
-  float* begin(int64_t image, int64_t block) const { return data_ + (image * channels_ + block * kLanes) * pixels_; }
+  T* begin(int64_t image, int64_t block) const { return data_ + (image * channels_ + block * kLanes) * pixels_; }
   int64_t channels_of(int64_t block) const { return std::min<int64_t>(kLanes, channels_ - block * kLanes); }
 
   const int64_t images_, channels_, pixels_;
-  float* data_;
+  T* data_;
 };
 
 // (O, I, 3, 3) in rows of filters. Backward, filters and channels change places, and taps go from the last one to the first one.
@@ -234,10 +231,10 @@ template <class T> struct InBlocks {
 };
 
 // Convolutions of 5x5 over planes, as in convolution_in_planes.h.
-struct InPlanes {
+template <class T> struct InPlanes {
   static constexpr int kTaps = 5;
   static constexpr bool kWholeImages = true;
-  using Activation = ActivationInPlanes;
+  using Activation = ActivationInPlanes<T>;
   template <Direction direction> using Weights = WeightsInPlanes<kTaps, direction>;
   using Gradient = GradientInPlanes<kTaps>;
 };

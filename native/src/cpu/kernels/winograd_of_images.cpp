@@ -57,14 +57,14 @@ template <int Tiles, int Filters> [[gnu::noinline]] void multiply(const Factors&
 Blocked in_lanes(const Shape& planes) { return Blocked({(planes[0] + kLanes - 1) / kLanes, planes[1] * kLanes, planes[2], planes[3]}); }
 
 // Backward, x is the gradient of y, and y is that of x.
-template <Direction direction> class ConvolutionOfImages final : public Kernel {
+template <class T, Direction direction> class ConvolutionOfImages final : public Kernel {
  public:
   explicit ConvolutionOfImages(const OperatorSpec& spec)
       : sizes_(spec.inputs[0].shape(), spec.outputs[0].shape()),
-        x_(input<float>(spec, 0)),
+        x_(input<T>(spec, 0)),
         weights_(spec.inputs[1]),
         biases_(kForward ? input<float>(spec, 2) : nullptr),
-        y_(output<float>(spec, 0)),
+        y_(output<T>(spec, 0)),
         relu_(kForward && spec.attributes.number("relu", 0) != 0),
         memory_(spec, sizes_.memory(omp_get_max_threads())) {}
 
@@ -96,8 +96,8 @@ template <Direction direction> class ConvolutionOfImages final : public Kernel {
 
  private:
   static constexpr bool kForward = direction == Direction::forward;
-  static constexpr int kTaps = InPlanes::kTaps, kProducts = winograd::kProducts<kTaps>;
-  using Weights = InPlanes::Weights<direction>;
+  static constexpr int kTaps = InPlanes<T>::kTaps, kProducts = winograd::kProducts<kTaps>;
+  using Weights = typename InPlanes<T>::template Weights<direction>;
   using Panel = winograd::Panel<kTaps>;
 
   struct Sizes {
@@ -218,22 +218,22 @@ template <Direction direction> class ConvolutionOfImages final : public Kernel {
   }
 
   const Sizes sizes_;
-  const float* x_;
+  const T* x_;
   const Weights weights_;
   const float* biases_;  // (O) or null
-  float* y_;
+  T* y_;
   const bool relu_;
   // x and y with images in lanes, all transformed weights, and the tiles that are transformed together; then each thread's own.
   const PlannedItems<float> memory_;
 };
 
-using Forward = ConvolutionOfImages<Direction::forward>;
-using Data = ConvolutionOfImages<Direction::backward>;
+template <class T> using Forward = ConvolutionOfImages<T, Direction::forward>;
+template <class T> using Data = ConvolutionOfImages<T, Direction::backward>;
 
 constexpr Way kWay = Way::winograd_of_images;
 const Registered kRegistered{
-    {planes_forward_operator({make_only<Forward>, takes_planes<roles_forward, kWay>, Forward::scratch, kMethodOfImages}),
-     planes_data_operator({make_only<Data>, takes_planes<roles_backward_data, kWay>, Data::scratch, kMethodOfImages})}};
+    {planes_forward_operator({make_typed<Forward>, takes_planes<roles_forward, kWay>, Forward<float>::scratch, kMethodOfImages}),
+     planes_data_operator({make_typed<Data>, takes_planes<roles_backward_data, kWay>, Data<float>::scratch, kMethodOfImages})}};
 
 }  // namespace
 }  // namespace arbalest::kernels

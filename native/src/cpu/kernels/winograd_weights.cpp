@@ -203,7 +203,7 @@ template <class Form> class BackwardWeights final : public Kernel {
 };
 
 template <class T> using WeightsOfBlocks = BackwardWeights<InBlocks<T>>;
-using WeightsOfPlanes = BackwardWeights<InPlanes>;
+template <class T> using WeightsOfPlanes = BackwardWeights<InPlanes<T>>;
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
   return takes_blocks(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
@@ -212,7 +212,7 @@ bool takes_weights(const LoweringRequest& request, const std::string& layout) {
 const Registered kRegistered{
     {backward_weights_operator({make_typed<WeightsOfBlocks>, takes_weights, WeightsOfBlocks<float>::scratch, kMethod}),
      planes_weights_operator(
-         {make_only<WeightsOfPlanes>, takes_planes<roles_backward_weights, Way::winograd>, WeightsOfPlanes::scratch, kMethod})}};
+         {make_typed<WeightsOfPlanes>, takes_planes<roles_backward_weights, Way::winograd>, WeightsOfPlanes<float>::scratch, kMethod})}};
 
 }  // namespace
 }  // namespace arbalest::kernels
