@@ -1,7 +1,4 @@
-/**
- * Modules of Node that few programs come to need. Loading them takes longer than most of our own files, so that they are loaded where they are used, and
- * not by `import 'arbalest'`.
- */
+/** Modules of Node that are loaded where they are used, and not by `import 'arbalest'`: loading them takes longer than most of our own files. */
 export const builtin = {
   childProcess: () => process.getBuiltinModule('node:child_process'),
   crypto: () => process.getBuiltinModule('node:crypto'),

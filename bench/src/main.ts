@@ -14,7 +14,7 @@ Options:
   --json         one JSON object a line on stdout, nothing else there
   --pairs N      pairs of windows measured for each case (5)
   --seconds S    length of a window (3)
-  --save NAME    writes the results to bench/results/NAME.json
+  --save NAME    writes the results to bench/results/NAME.json; throughput, beside those of other cases
   --peers NAMES  throughput: pytorch, jax, tfjs, separated by commas, or all (pytorch)
   --ways TEXT    throughput: only the ways of peers of which the names have this text, such as '2 processes'
   --budget M     tta, gpu: minutes that this start may take; the next start continues

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import { invalidOption } from './errors.js'
 import { engine } from './internals.js'
 
@@ -9,10 +9,13 @@ const FOLDER = new URL('../results/', import.meta.url)
 /** Where results are kept unless `--out` names another folder. */
 export const RESULTS = fileURLToPath(FOLDER)
 
-/** The commit that is measured, with a `+` if the working tree differs from it. */
+/** The commit that is measured, with a `+` if the working tree differs from it in more than results. */
 export async function commit(): Promise<string> {
   try {
-    return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
+    return (
+      (await git('rev-parse', '--short=12', 'HEAD')) +
+      ((await git('status', '--porcelain', '--', ':/', ':(exclude,top)bench/results')) === '' ? '' : '+')
+    )
   } catch {
     return 'unknown'
   }
@@ -36,11 +39,48 @@ export function checkedName(name: string): string {
   return name
 }
 
+interface SavedCase {
+  readonly case: string
+}
+
 /** Writes the results with the commit, the date and the machine. */
 export async function saveResults(name: string, results: readonly object[]): Promise<void> {
+  await write(name, { ...(await measuredNow()), ...measuredHere(), results })
+}
+
+/**
+ * Writes the result of a case with its commit and its date, in the place of the one that the file has of this case. Those of other cases stay, if they were
+ * measured on such a machine.
+ */
+export async function saveCase(name: string, result: SavedCase): Promise<void> {
+  const here = measuredHere()
+  const others = (await casesOf(name, here)).filter((other) => other.case !== result.case)
+  await write(name, { ...here, results: [...others, { ...(await measuredNow()), ...result }] })
+}
+
+/** The cases of a file, each with its commit and its date; none if there is no file, or one of another machine. */
+async function casesOf(name: string, here: ReturnType<typeof measuredHere>): Promise<readonly SavedCase[]> {
+  const text = await readFile(new URL(`${name}.json`, FOLDER), 'utf8').catch(() => undefined)
+  if (text === undefined) return []
+  const { results, machine, node, ...when } = JSON.parse(text) as Readonly<Record<string, unknown>> & {
+    readonly results: readonly SavedCase[]
+  }
+  return isDeepStrictEqual({ machine, node }, here) ? results.map((result) => ({ ...when, ...result })) : []
+}
+
+async function measuredNow(): Promise<{ readonly commit: string; readonly date: string }> {
+  return { commit: await commit(), date: new Date().toISOString() }
+}
+
+function measuredHere() {
   const { processor, features, cores, backends } = engine.describe()
-  const machine = { processor, features, cores, engine: backends.find((backend) => backend.name === 'cpu')?.detail }
-  const record = { commit: await commit(), date: new Date().toISOString(), machine, node: process.version, results }
+  return {
+    machine: { processor, features, cores, engine: backends.find(({ name }) => name === 'cpu')?.detail },
+    node: process.version
+  }
+}
+
+async function write(name: string, record: object): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   await writeFile(new URL(`${name}.json`, FOLDER), `${JSON.stringify(record, null, 2)}\n`)
 }

@@ -7,7 +7,7 @@ import { compare, type Comparison } from './pairs.js'
 import { profileCase } from './profile.js'
 import { chosenPeers, fastestWay } from './peers/fastest.js'
 import type { PeerName } from './peers/way.js'
-import { saveResults } from './results.js'
+import { saveCase } from './results.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
 
@@ -99,10 +99,10 @@ export const throughput: Bench = {
     const peers = chosenPeers(options.peers)
     const table = new Table(COLUMNS, options.json ? null : process.stdout)
     table.row(['case', 'units/s', 'peer', 'ratio', 'min-max', 'of peak', 'peer'])
-    const results: Result[] = []
     for (const one of cases) {
       const result = await measure(one, peers, options)
-      results.push(result)
+      // At once: the next case may take minutes, or fail.
+      if (options.save !== undefined) await saveCase(options.save, result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       table.row([
         result.case,
@@ -117,6 +117,5 @@ export const throughput: Bench = {
         `${result.unit}; ${result.peerMode}; peak ${(result.peak / 1e9).toFixed(0)} GFLOP/s on ${one.learners} cores; ${result.n} pairs`
       )
     }
-    if (options.save !== undefined) await saveResults(options.save, results)
   }
 }

@@ -28,7 +28,10 @@ describe("convolutions by Winograd's transforms", () => {
   const OF_IMAGES: readonly ConvolutionShape[] = [
     { images: 16, channels: 20, filters: 50, height: 12, width: 12, kernel: 5, padding: 0 },
     { images: 31, channels: 18, filters: 33, height: 9, width: 20, kernel: 5, padding: 0 },
-    { images: 48, channels: 5, filters: 49, height: 12, width: 28, kernel: 5, padding: 0 }
+    { images: 48, channels: 5, filters: 49, height: 12, width: 28, kernel: 5, padding: 0 },
+    // The last rows of tiles are fewer than those before, in larger pieces.
+    { images: 64, channels: 12, filters: 50, height: 12, width: 12, kernel: 5, padding: 0, relu: true },
+    { images: 16, channels: 12, filters: 50, height: 24, width: 12, kernel: 5, padding: 0, bias: false }
   ]
 
   /** What adds up in float. Activations are rounded when they are stored. */

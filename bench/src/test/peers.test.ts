@@ -58,6 +58,7 @@ describe('The roofline', () => {
     const second = program.segments.forward.filter(({ kind }) => kind === 'conv2d')[1]!
     const tiles = 8 * 8
     expect(necessaryFlops(program, { ...second, implementation: 'own:avx512:winograd' })).to.equal(2 * 36 * tiles * 64 * 64)
+    expect(necessaryFlops(program, { ...second, implementation: 'own:avx512:winograd-of-images' })).to.equal(2 * 36 * tiles * 64 * 64)
   })
 
   const roofs: Roofs = { flopsPerSecond: 100, bytesPerSecond: 10, cacheBytesPerSecond: 50, cacheBytes: 1000 }

@@ -10,7 +10,7 @@ namespace {
 
 // A waiting thread looks at its flags this often.
 constexpr std::chrono::milliseconds kSlice{10};
-// And polls before it sleeps.
+// And polls for so long before it sleeps.
 constexpr std::chrono::microseconds kPolls{100};
 
 }  // namespace
@@ -285,7 +285,8 @@ Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round,
                                          const std::atomic<bool>& cancelled) {
   // With more members than processors, polling would keep the awaited member from running.
   const bool may_poll = members_.size() <= std::thread::hardware_concurrency();
-  const Clock::time_point sleeps = may_poll ? Clock::now() + kPolls : Clock::time_point::min();
+  const auto polls_until = [&] { return may_poll ? Clock::now() + kPolls : Clock::time_point::min(); };
+  Clock::time_point sleeps = polls_until();
   while (true) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     if (stopped_ || cancelled) return Outcome::cancelled;
@@ -293,6 +294,8 @@ Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round,
     if (has_model(round, bucket)) return Outcome::done;
     if (averaging_.next_pass()) {
       help(lock);
+      // Others end their last pieces at about the same time.
+      sleeps = polls_until();
       continue;
     }
     const Clock::time_point now = Clock::now();

@@ -13,6 +13,8 @@ export interface ConvolutionShape {
   readonly padding?: number
   readonly kernel?: number
   readonly groups?: number
+  readonly bias?: boolean
+  readonly relu?: boolean
 }
 
 /** A convolution, and its gradients. */
@@ -25,7 +27,9 @@ export function passes({
   stride = 1,
   padding = 1,
   kernel = 3,
-  groups = 1
+  groups = 1,
+  bias = true,
+  relu = false
 }: ConvolutionShape): OperatorCase[] {
   const extent = (size: number): number => Math.floor((size + 2 * padding - kernel) / stride) + 1
   const [x, w, b, y] = [
@@ -34,8 +38,8 @@ export function passes({
     wide(filters),
     activation(images, filters, extent(height), extent(width))
   ]
-  const attributes = { stride: [stride, stride], padding: [padding, padding], groups, relu: 0 }
-  return convolutionPasses({ x, w, b, y }, attributes)
+  const attributes = { stride: [stride, stride], padding: [padding, padding], groups, relu: relu ? 1 : 0 }
+  return convolutionPasses({ x, w, b: bias ? b : null, y }, attributes)
 }
 
 /** The blocks of the kernels that this processor runs; empty where they have none of these. */

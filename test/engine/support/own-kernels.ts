@@ -26,7 +26,7 @@ export const runByOurs = (uses: readonly OperatorCase[], layout: string, precisi
 interface Tensors {
   readonly x: Port
   readonly w: Port
-  readonly b: Port
+  readonly b: Port | null
   readonly y: Port
 }
 

@@ -1,5 +1,5 @@
-// How the tensors of a convolution lie that is computed by Winograd's transforms. These take a plane of a block of channels at a time, and
-// the taps between a block of channels and one of filters, (taps, channels, filters).
+// How the tensors of a convolution lie that is computed by Winograd's transforms. These take a plane of a block of channels, or of a
+// channel of several images, at a time, and the taps between a block of channels and one of filters, (taps, channels, filters).
 #pragma once
 
 #include <algorithm>

@@ -190,12 +190,17 @@ template <class T, Direction direction> class ConvolutionOfImages final : public
   void multiply_all(Range filters, Range rows) const {
     const int64_t tiles = rows.size() * sizes_.tiles.across;
     for (int product = 0; product < kProducts; ++product) {
+      const Factors factors{all_tiles() + product * sizes_.of_tiles.product,
+                            all_weights() + product * sizes_.of_weights.product + filters.begin, sizes_.channels, sizes_.of_tiles.block,
+                            sizes_.of_weights.channel};
+      float* const to = sums() + product * sizes_.of_sums.product;
       in_pieces<kTilesOfSums>(tiles, [&]<int Tiles>(int64_t tile) {
-        const Factors factors{all_tiles() + product * sizes_.of_tiles.product + tile * kLanes,
-                              all_weights() + product * sizes_.of_weights.product + filters.begin, sizes_.channels, sizes_.of_tiles.block,
-                              sizes_.of_weights.channel};
-        piece_of<kFiltersOfSums<Tiles>>(filters.size(), 0, [&]<int Filters>(int64_t) {
-          multiply<Tiles, Filters>(factors, sums() + product * sizes_.of_sums.product + tile * kLanes, sizes_.of_sums.block);
+        // The last rows may come in larger pieces, for which a share has too many filters.
+        in_pieces<kFiltersOfSums<Tiles>>(filters.size(), [&]<int Filters>(int64_t filter) {
+          Factors some = factors;
+          some.tiles += tile * kLanes;
+          some.weights += filter;
+          multiply<Tiles, Filters>(some, to + filter * sizes_.of_sums.block + tile * kLanes, sizes_.of_sums.block);
         });
       });
     }

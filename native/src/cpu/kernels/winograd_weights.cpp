@@ -22,6 +22,7 @@ constexpr int kFilters = kLanes == 16 ? 2 : 1;
 
 // Floats of transformed tiles that the second cache holds.
 constexpr int64_t kTilesFloats = 128 * 1024;
+
 // Sums over `tiles` tiles: of kChannels channels of x by Filters blocks of gy.
 template <int Filters, bool Adds>
 [[gnu::noinline]] void multiply(const float* x, const float* gy, int64_t block_of_gy, int64_t tiles, float* sums, int64_t filters_of_sums) {
@@ -114,8 +115,8 @@ template <class Form> class BackwardWeights final : public Kernel {
     int64_t channels;
     Tiles tiles;
     int64_t before;  // pixels of a tile before its outputs
-    int64_t rows;    // of tiles that are transformed together: all, or, where the
-                     // sums of all weights are few, some
+    int64_t rows;    // of tiles that are transformed together: all, or, where these
+                     // take more than the sums of all weights, some
     Panel of_x, of_y;
 
     Sizes(const Shape& x_shape, const Shape& y_shape)
