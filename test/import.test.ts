@@ -35,6 +35,15 @@ describe("import 'arbalest'", () => {
     expect([...new Set(packages)].sort()).to.deep.equal(PACKAGES)
   })
 
+  it("loads modules of Node's own when they are used", () => {
+    const program = `await import(${JSON.stringify(INDEX)}); console.log(process.moduleLoadList.join('\\n'))`
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+    expect(status, stderr).to.equal(0)
+    const loaded = stdout.split('\n').map((line) => line.replace('NativeModule ', ''))
+    expect(loaded).to.include('worker_threads')
+    expect(['child_process', 'crypto', 'readline', 'v8'].filter((module) => loaded.includes(module))).to.deep.equal([])
+  })
+
   it('loads the readers of a kind of files when one is opened', () => {
     const reader = (name: string) => (file: string) => file.endsWith(`src/data/${name}.js`)
     const readers = ['text', 'tables/table', 'tables/csv', 'tables/parquet', 'texts/labelled-texts', 'images/image-folder', 'digits/digits']

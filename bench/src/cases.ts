@@ -22,6 +22,7 @@ export interface Workload {
 const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
 const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
 const PHOTOGRAPHS: Workload = { sample: [3, 224, 224], count: 2_000, classes: 1000 }
+const LARGER: Workload = { ...PHOTOGRAPHS, sample: [3, 299, 299] }
 const TEXT: Workload = { sample: [128], count: 20_000, classes: 65 }
 /** The MLP has more samples: its epochs would be too short, and their ends would dominate the measurement. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
@@ -32,10 +33,13 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   resnet44: COLOURS,
   resnet56: COLOURS,
   vgg16: COLOURS,
+  convnet: COLOURS,
   mobilenet_v2: COLOURS,
   'vit-tiny': COLOURS,
   resnet18: PHOTOGRAPHS,
   resnet50: PHOTOGRAPHS,
+  alexnet: PHOTOGRAPHS,
+  inception_v3: LARGER,
   gpt: TEXT
 }
 
@@ -56,9 +60,12 @@ export function unitsOf(model: string): { readonly unit: 'images' | 'tokens'; re
 }
 
 export function workloadOf(model: string): Workload {
-  if (!isModel(model)) throw unknownName('model', model, Object.keys(WORKLOADS))
+  if (!isModel(model)) throw unknownName('model', model, MODELS)
   return WORKLOADS[model]!
 }
+
+/** The models that can be measured. */
+export const MODELS = Object.keys(WORKLOADS)
 
 function isModel(word: string): boolean {
   return Object.hasOwn(WORKLOADS, word)
@@ -77,7 +84,7 @@ export function chosenCases(filters: readonly string[], usual: UsualCases = USUA
   const [batches, learners] = [numbers('b'), numbers('k')]
   if (models.length + precisions.length + batches.length + learners.length < words.length) {
     const unknown = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
-    throw unknownName('filter', unknown, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
+    throw unknownName('filter', unknown, [...MODELS, 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
   }
   return orUsual(models, usual.models).flatMap((model) =>
     orUsual(batches, usual.batches).flatMap((batch) =>

@@ -1,6 +1,6 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { ArbalestError } from './errors.js'
-import { chosenCases, unitsOf, type Case } from './cases.js'
+import { MODELS, chosenCases, unitsOf, type Case } from './cases.js'
 import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
@@ -85,7 +85,7 @@ const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 export const throughput: Bench = {
   summary: 'images/s of training, learners with SMA at every step against the fastest way of PyTorch, JAX and TensorFlow.js',
   filters: [
-    'models mlp lenet resnet20 resnet32 resnet44 resnet56 vgg16 resnet18 resnet50 gpt; batches b4 b8 b16 b32; learners k2; f32 bf16:',
+    `models ${MODELS.join(' ')}; batches b4 b8 b16 b32; learners k2; f32 bf16:`,
     'all combinations of the words that are named; `lenet mlp b8` are two models at batch 8'
   ],
 
