@@ -1,40 +1,15 @@
 import { expect } from 'chai'
 import { engine } from '../../src/engine/native.js'
 import { skip } from '../support/skip.js'
-import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
-import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
+import { passes as passesOf, type ConvolutionShape } from './support/convolution-shapes.js'
+import { drawn, type OperatorCase, type Values } from './support/operator-case.js'
+import { runByOurs, withBound } from './support/own-kernels.js'
 
-interface Shape {
-  readonly channels?: number
-  readonly filters?: number
-  readonly side?: number
-  readonly kernel?: number
-  readonly stride?: number
-  readonly padding?: number
-  readonly groups?: number
-  readonly images?: number
-}
+type Shape = Partial<Omit<ConvolutionShape, 'width' | 'height'>> & { readonly side?: number }
 
 /** A convolution of square images, and its gradients. */
-function passes({
-  channels = 3,
-  filters = 20,
-  side = 28,
-  kernel = 5,
-  stride = 1,
-  padding = 0,
-  groups = 1,
-  images = 2
-}: Shape): OperatorCase[] {
-  const out = Math.floor((side + 2 * padding - kernel) / stride) + 1
-  const [x, w, b, y] = [
-    activation(images, channels, side, side),
-    wide(filters, channels / groups, kernel, kernel),
-    wide(filters),
-    activation(images, filters, out, out)
-  ]
-  return convolutionPasses({ x, w, b, y }, { stride: [stride, stride], padding: [padding, padding], groups, relu: 0 })
-}
+const passes = ({ side = 28, ...shape }: Shape): OperatorCase[] =>
+  passesOf({ channels: 3, filters: 20, kernel: 5, padding: 0, images: 2, width: side, height: side, ...shape })
 
 const PASSES = ['forward', 'data', 'weights']
 

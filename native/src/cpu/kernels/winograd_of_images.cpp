@@ -1,5 +1,5 @@
-// y of a convolution over planes by Winograd's transforms, and the gradient of its x, with a register for a pixel of several images. All of
-// its lanes are wanted where the images fill registers, whatever the numbers of channels and of filters.
+// y of a convolution over planes by Winograd's transforms, and the gradient of its x. A register holds a pixel of several images. These may
+// fill it where channels and filters do not: LeNet's 20 channels fill 20 lanes of 32, and 16 images fill all 16.
 #include <omp.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "cpu/kernels/convolution_in_planes.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
+#include "cpu/kernels/product.h"
 #include "cpu/kernels/winograd_forms.h"
 #include "cpu/kernels/winograd_tiles.h"
 
@@ -54,7 +55,9 @@ template <int Tiles, int Filters> [[gnu::noinline]] void multiply(const Factors&
 }
 
 // Images in the lanes of registers: each channel is a block of its own.
-Blocked in_lanes(const Shape& planes) { return Blocked({(planes[0] + kLanes - 1) / kLanes, planes[1] * kLanes, planes[2], planes[3]}); }
+Blocked images_in_lanes(const Shape& planes) {
+  return Blocked({(planes[0] + kLanes - 1) / kLanes, planes[1] * kLanes, planes[2], planes[3]});
+}
 
 // Backward, x is the gradient of y, and y is that of x.
 template <class T, Direction direction> class ConvolutionOfImages final : public Kernel {
@@ -111,8 +114,8 @@ template <class T, Direction direction> class ConvolutionOfImages final : public
     StepsOfWeights of_weights;  // which have registers of filters
 
     Sizes(const Shape& of_x, const Shape& of_y)
-        : x(in_lanes(of_x)),
-          y(in_lanes(of_y)),
+        : x(images_in_lanes(of_x)),
+          y(images_in_lanes(of_y)),
           images(of_x[0]),
           channels(of_x[1]),
           filters(of_y[1]),
@@ -122,9 +125,7 @@ template <class T, Direction direction> class ConvolutionOfImages final : public
           shares((filters + together() - 1) / together()),
           of_tiles(channels, rows * tiles.across),
           of_sums(together(), rows * tiles.across),
-          of_weights{registers(filters) * kLanes, registers(channels) * kLanes * registers(filters) * kLanes + kLanes} {}
-
-    static int64_t registers(int64_t count) { return (count + kLanes - 1) / kLanes; }
+          of_weights{in_registers(filters), in_registers(channels) * in_registers(filters) + kLanes} {}
 
     // The filters of a share: those whose sums of a piece of the tiles are kept in registers.
     int64_t together() const {
@@ -168,7 +169,7 @@ template <class T, Direction direction> class ConvolutionOfImages final : public
   float* taps() const { return row() + floats_of_row<kTaps>(sizes_.tiles); }
 
   void transform_all_weights() const {
-    const int64_t filters = Sizes::registers(sizes_.filters), channels = Sizes::registers(sizes_.channels);
+    const int64_t filters = in_registers(sizes_.filters) / kLanes, channels = in_registers(sizes_.channels) / kLanes;
     for_each(filters * channels, sizes_.work(), [&](int64_t block) {
       const int64_t filter = block % filters, channel = block / filters;
       transform_weights<kTaps>(weights_.read(filter, channel, taps()), std::min<int64_t>(kLanes, sizes_.channels - channel * kLanes),
