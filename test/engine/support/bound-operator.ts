@@ -17,6 +17,8 @@ import { present, type OperatorCase, type Port, type Values } from './operator-c
 const GUARD = 64
 /** What memory holds before an operator writes to it: as a float it is not a number. */
 const RUBBISH = 0x7fc1_7fc1
+/** What a guard holds. Its words differ: an operator that computes with rubbish passes on one of its words, and would write to a guard what is there. */
+const GUARD_WORDS = Int32Array.from({ length: GUARD / 4 }, (_, i) => RUBBISH + i)
 /** The bits of bfloat16's negative zero: JavaScript has no such numbers, and reads their bits. */
 const NEGATIVE_ZERO_BF16 = 0x8000
 
@@ -88,7 +90,11 @@ export class BoundOperator {
   }
 
   run(values: Values, position = 0): Outcome {
-    for (const value of this.#values.raw) this.#write(value, new Int32Array(value.shape[0]!).fill(RUBBISH))
+    for (const value of this.#values.raw) {
+      const words = new Int32Array(value.shape[0]!).fill(RUBBISH)
+      words.set(GUARD_WORDS, words.length - GUARD_WORDS.length)
+      this.#write(value, words)
+    }
     for (const [name] of present(this.#case.inputs)) this.#writeNumbers(this.#values.at(name), values[name]!)
     engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 1000, position })
     const outputs: Values = {}
@@ -99,7 +105,8 @@ export class BoundOperator {
     }
     for (const value of this.#values.raw) {
       const memory = this.#read(value)
-      if (memory.subarray(-GUARD / 4).some((word) => word !== RUBBISH)) faults.push(`${value.name}: written behind its end`)
+      if (memory.subarray(-GUARD_WORDS.length).some((word, i) => word !== GUARD_WORDS[i]))
+        faults.push(`${value.name}: written behind its end`)
     }
     return { outputs, faults }
   }
