@@ -1,4 +1,4 @@
-"""Trains a model on random data and tells how many images, or tokens for gpt, a second it manages.
+"""Trains a model on random data and tells how many images, or tokens of texts, a second it manages.
 
 Says {"ready": ..., "bytes": RESIDENT MEMORY OF TRAINING} on stdout when warm; then answers each line `run SECONDS` with {"work": SAMPLES, "seconds": ...}; ends with its input.
 Between two commands it waits for its input and computes nothing.
@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("--sample", type=int, nargs="+", required=True, help="C H W of images, or T of tokens")
     parser.add_argument("--count", type=int, required=True, help="samples in memory")
     parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--tokens", type=int, help="the values of a token, where a text has a class; if omitted, the target of a token is the next one")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     parser.add_argument("--channels-last", action="store_true")
@@ -102,6 +103,23 @@ class Text:
         return self.tokens[at].long(), self.tokens[at + 1].long().view(-1)
 
 
+class LabelledTexts:
+    """Texts of tokens (N, T) that reach to the end, so that none of them is 0; and their classes (N)."""
+
+    def __init__(self, options):
+        self.tokens = torch.randint(1, options.tokens, (options.count, *options.sample), dtype=torch.int32)
+        self.labels = torch.randint(0, options.classes, (options.count,))
+
+    def batch(self, chosen):
+        return self.tokens[chosen].long(), self.labels[chosen]
+
+
+def data_of(options):
+    if len(options.sample) > 1:
+        return Images(options)
+    return Text(options) if options.tokens is None else LabelledTexts(options)
+
+
 def steps(options, data):
     """Endless training steps; each next() is one whole step over one batch."""
     model = build(options.model, options.sample, options.classes, dropout=0 if options.model == "gpt" else 0.5)
@@ -139,12 +157,12 @@ def main():
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
-    data = Text(options) if options.model == "gpt" else Images(options)
+    data = data_of(options)
     before = resident("VmRSS")
     with open("/proc/self/clear_refs", "w") as most:
         most.write("5")
     training = steps(options, data)
-    each = options.batch * (options.sample[0] if options.model == "gpt" else 1)
+    each = options.batch * (options.sample[0] if len(options.sample) == 1 else 1)
 
     def run(seconds):
         start, done = time.perf_counter(), 0

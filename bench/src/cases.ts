@@ -16,7 +16,10 @@ export interface Case {
 export interface Workload {
   readonly sample: readonly number[]
   readonly count: number
+  /** Of an image or of a text that has one; else the tokens that there are. */
   readonly classes: number
+  /** The values of a token, where a text of tokens has a class; if omitted, the target of a token is the next one. */
+  readonly tokens?: number
 }
 
 const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
@@ -24,6 +27,7 @@ const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
 const PHOTOGRAPHS: Workload = { sample: [3, 224, 224], count: 2_000, classes: 1000 }
 const LARGER: Workload = { ...PHOTOGRAPHS, sample: [3, 299, 299] }
 const TEXT: Workload = { sample: [128], count: 20_000, classes: 65 }
+const LABELLED_TEXTS: Workload = { sample: [256], count: 20_000, classes: 2, tokens: 256 }
 /** The MLP has more samples: its epochs would be too short, and their ends would dominate the measurement. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
   mlp: { ...DIGITS, count: 240_000 },
@@ -40,7 +44,8 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   resnet50: PHOTOGRAPHS,
   alexnet: PHOTOGRAPHS,
   inception_v3: LARGER,
-  gpt: TEXT
+  gpt: TEXT,
+  'text-classifier': LABELLED_TEXTS
 }
 
 /** What a bench measures of the kinds that no word names. */
@@ -53,8 +58,10 @@ export interface UsualCases {
 
 const USUAL: UsualCases = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] }
 
-/** The units of work of a sample: an image, or the tokens of a window of text. */
-export function unitsOf(model: string): { readonly unit: 'images' | 'tokens'; readonly perSample: number } {
+export type WorkUnit = 'images' | 'tokens'
+
+/** The units of work of a sample: an image, or the tokens of a text. */
+export function unitsOf(model: string): { readonly unit: WorkUnit; readonly perSample: number } {
   const { sample } = workloadOf(model)
   return sample.length === 1 ? { unit: 'tokens', perSample: sample[0]! } : { unit: 'images', perSample: 1 }
 }

@@ -11,7 +11,7 @@ function randomBytes(count: number): Uint8Array<ArrayBuffer> {
 /** Random pixels and classes: the speed does not depend on them. Without crop and flip, as in the peer. */
 export function randomDataset(workload: Workload): StoredDataset {
   const { sample, classes } = workload
-  if (sample.length === 1) return randomText(workload)
+  if (sample.length === 1) return workload.tokens === undefined ? randomText(workload) : randomTexts(workload, workload.tokens)
   const pixels = sample.reduce((product, extent) => product * extent, 1)
   const part = (count: number): StoredDataset['train'] => ({
     count,
@@ -40,6 +40,28 @@ function randomText({ sample, count, classes }: Workload): StoredDataset {
     sample,
     samples: Int32Array.from(randomBytes(windows * context + 1), (byte) => byte % classes),
     stride: context,
+    classes
+  })
+  return {
+    name: 'random',
+    sample,
+    classes,
+    train: part(count),
+    test: part(64),
+    mean: [],
+    std: [],
+    augmentation: { padding: 0, flip: false }
+  }
+}
+
+/** Texts of random tokens without an end, token 0, each with a class. */
+function randomTexts({ sample, count, classes }: Workload, tokens: number): StoredDataset {
+  const [length = 1] = sample
+  const part = (texts: number): StoredDataset['train'] => ({
+    count: texts,
+    sample,
+    samples: Int32Array.from(randomBytes(texts * length), (byte) => 1 + (byte % (tokens - 1))),
+    labels: Int32Array.from(randomBytes(texts), (byte) => byte % classes),
     classes
   })
   return {

@@ -1,6 +1,6 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { ArbalestError } from './errors.js'
-import { MODELS, chosenCases, unitsOf, type Case } from './cases.js'
+import { MODELS, chosenCases, unitsOf, type Case, type WorkUnit } from './cases.js'
 import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
@@ -18,7 +18,7 @@ interface Result extends Comparison {
   readonly peer: PeerName
   /** The peer's version and its fastest way. */
   readonly peerMode: string
-  readonly unit: 'images/s' | 'tokens/s'
+  readonly unit: `${WorkUnit}/s`
   /** Floating-point operations per second of fused multiply-adds on as many cores as there are learners. */
   readonly peak: number
   /** Our share of the peak, by the operations of our Program. */

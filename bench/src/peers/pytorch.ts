@@ -15,7 +15,8 @@ interface Mode {
 }
 
 function modesFor(model: string): readonly Mode[] {
-  const orders = model === 'mlp' || model === 'gpt' ? [false] : [false, true]
+  // The orders in memory differ for images alone.
+  const orders = model === 'mlp' || workloadOf(model).sample.length === 1 ? [false] : [false, true]
   return orders.flatMap((channelsLast): readonly Mode[] => {
     const order = channelsLast ? ', channels last' : ''
     return [
@@ -28,10 +29,10 @@ function modesFor(model: string): readonly Mode[] {
 
 function commands(python: Python, one: Case, mode: Omit<Mode, 'name'>, { processes, threads }: Omit<Spread, 'name'>): readonly Command[] {
   const { model, batch, precision } = one
-  const { sample, count, classes } = workloadOf(model)
+  const { sample, count, classes, tokens } = workloadOf(model)
   const args = [
     'pytorch_train.py',
-    ...taskArguments({ model, batch, precision, sample, count, classes, threads, optimiser: 'fused' }),
+    ...taskArguments({ model, batch, precision, sample, count, classes, threads, optimiser: 'fused', ...(tokens && { tokens }) }),
     ...(mode.compile === undefined ? [] : ['--compile', mode.compile]),
     ...(mode.channelsLast ? ['--channels-last'] : [])
   ]
