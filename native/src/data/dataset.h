@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/huge_pages.h"
 #include "core/tensor.h"
 
 namespace arbalest {
@@ -14,9 +15,10 @@ class Backend;
 
 struct Dataset {
   int64_t count = 0;
-  Shape sample;                  // one sample's shape: (C, H, W), (T, F), (F), or (T) tokens
-  Type sample_type = Type::u8;   // u8: pixels, read as 0 to 255 and divided by 255; f32: taken as they are; i32: token ids
-  std::vector<uint8_t> samples;  // count * elements_of(sample) * size_of(sample_type) bytes
+  Shape sample;                 // one sample's shape: (C, H, W), (T, F), (F), or (T) tokens
+  Type sample_type = Type::u8;  // u8: pixels, read as 0 to 255 and divided by 255; f32: taken as they are; i32: token ids
+  // count * elements_of(sample) * size_of(sample_type) bytes
+  std::vector<uint8_t, OnHugePages<uint8_t>> samples;
   // Above 0: `samples` is one row of tokens. Sample i is the window that begins at token `stride` * i (token_windows.h). Its target, which
   // replaces the labels, is the window that begins one token later.
   int64_t stride = 0;

@@ -99,7 +99,7 @@ class HostBackend final : public DeviceBackend {
   void begin(const StepContext& step) override {
     queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
-  void bring(const Dataset& batch) override { queue_of(current()).bring(batch.samples, batch.labels); }
+  void bring(const Dataset& batch) override { queue_of(current()).bring({batch.samples.begin(), batch.samples.end()}, batch.labels); }
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
     HostStream& stream = queue_of(current());
     stream.begin_recording();
