@@ -8,70 +8,56 @@ function randomBytes(count: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createCipheriv('aes-128-ctr', zeros, zeros).update(new Uint8Array(count)))
 }
 
-/** Random pixels and classes: the speed does not depend on them. Without crop and flip, as in the peer. */
+/** Random pixels and classes, or texts: the speed does not depend on them. Without crop and flip, as in the peer. */
 export function randomDataset(workload: Workload): StoredDataset {
-  const { sample, classes } = workload
-  if (sample.length === 1) return workload.tokens === undefined ? randomText(workload) : randomTexts(workload, workload.tokens)
+  const { sample, count, classes } = workload
+  const part =
+    sample.length > 1 ? images(workload) : workload.tokens === undefined ? windows(workload) : labelledTexts(workload, workload.tokens)
+  return {
+    name: 'random',
+    sample,
+    classes,
+    train: part(count),
+    test: part(64),
+    ...(sample.length > 1 ? { mean: [0.5], std: [0.29] } : { mean: [], std: [] }),
+    augmentation: { padding: 0, flip: false }
+  }
+}
+
+/** That many samples. */
+type Part = (count: number) => StoredDataset['train']
+
+function images({ sample, classes }: Workload): Part {
   const pixels = sample.reduce((product, extent) => product * extent, 1)
-  const part = (count: number): StoredDataset['train'] => ({
+  return (count) => ({
     count,
     sample,
     samples: randomBytes(count * pixels),
     labels: Int32Array.from(new Uint16Array(randomBytes(2 * count).buffer), (number) => number % classes),
     classes
   })
-  return {
-    name: 'random',
-    sample,
-    classes,
-    train: part(workload.count),
-    test: part(64),
-    mean: [0.5],
-    std: [0.29],
-    augmentation: { padding: 0, flip: false }
-  }
 }
 
-/** A text of random tokens, of which a sample is a window. */
-function randomText({ sample, count, classes }: Workload): StoredDataset {
+/** Windows of a text of random tokens. */
+function windows({ sample, classes }: Workload): Part {
   const [context = 1] = sample
-  const part = (windows: number): StoredDataset['train'] => ({
-    count: windows,
+  return (count) => ({
+    count,
     sample,
-    samples: Int32Array.from(randomBytes(windows * context + 1), (byte) => byte % classes),
+    samples: Int32Array.from(randomBytes(count * context + 1), (byte) => byte % classes),
     stride: context,
     classes
   })
-  return {
-    name: 'random',
-    sample,
-    classes,
-    train: part(count),
-    test: part(64),
-    mean: [],
-    std: [],
-    augmentation: { padding: 0, flip: false }
-  }
 }
 
 /** Texts of random tokens without an end, token 0, each with a class. */
-function randomTexts({ sample, count, classes }: Workload, tokens: number): StoredDataset {
+function labelledTexts({ sample, classes }: Workload, tokens: number): Part {
   const [length = 1] = sample
-  const part = (texts: number): StoredDataset['train'] => ({
-    count: texts,
+  return (count) => ({
+    count,
     sample,
-    samples: Int32Array.from(randomBytes(texts * length), (byte) => 1 + (byte % (tokens - 1))),
-    labels: Int32Array.from(randomBytes(texts), (byte) => byte % classes),
+    samples: Int32Array.from(randomBytes(count * length), (byte) => 1 + (byte % (tokens - 1))),
+    labels: Int32Array.from(randomBytes(count), (byte) => byte % classes),
     classes
   })
-  return {
-    name: 'random',
-    sample,
-    classes,
-    train: part(count),
-    test: part(64),
-    mean: [],
-    std: [],
-    augmentation: { padding: 0, flip: false }
-  }
 }
