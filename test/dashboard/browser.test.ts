@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'puppeteer-core'
 import { Dashboard } from '../../src/dashboard/dashboard.js'
 import type { RunBoard } from '../../src/dashboard/run-board.js'
+import type { Job } from '../../src/run/job.js'
 import { train } from '../../src/run/train.js'
 import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
@@ -24,8 +25,23 @@ describe('the dashboard in Chromium', function () {
   })
   after(() => browser?.close())
 
+  let job: Job | undefined
+  const dashboards: Dashboard[] = []
+  const openDashboard = async (...boards: RunBoard[]): Promise<Dashboard> => {
+    const dashboard = await Dashboard.open(sourceOf(...boards))
+    dashboards.push(dashboard)
+    return dashboard
+  }
+  // Whatever a test comes to: none of it may outlive the test.
+  afterEach(async () => {
+    for (const dashboard of dashboards.splice(0)) dashboard.close()
+    job?.stop()
+    await job?.finished
+    job = undefined
+  })
+
   it('shows a run that trains: live curves, a learner that dies and its successor, after a reload too, and in two browsers', async () => {
-    const job = train({ model: 'mlp', data: 'digits', learners: 2, learner: new URL(MORTAL), until: { epochs: 100_000 }, dashboard: true })
+    job = train({ model: 'mlp', data: 'digits', learners: 2, learner: new URL(MORTAL), until: { epochs: 100_000 }, dashboard: true })
     const url = (await job.dashboard)!
     const first = await openPage(browser, url)
     const { page } = first
@@ -34,7 +50,9 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#lesson-steps', /drawn a part α = 0\.5 of the way/)
     await awaitText(page, '#happened', /Learner 1 was lost in round \d+.*told to die.*Learner 2 takes its place/)
     await awaitText(page, '#figures', /1 died/)
-    await page.click('#lanes-table-toggle')
+    // By the keyboard: what lies above it grows while the run trains, so that it may move away from under a mouse.
+    await page.focus('#lanes-table-toggle')
+    await page.keyboard.press('Enter')
     await awaitText(page, '#lanes-table', /1\s*2\s*training/)
     expect(await paintedIn(page, '#lanes')).to.be.above(3)
     expect((await page.$$('.chart-plot canvas')).length).to.be.above(3)
@@ -57,7 +75,7 @@ describe('the dashboard in Chromium', function () {
   it('holds memory flat while it gets 1,000 points a second, for as many points as an hour has', async () => {
     const board = newBoard()
     board.take(startedWith(2), BEGAN)
-    const dashboard = await Dashboard.open(sourceOf(board))
+    const dashboard = await openDashboard(board)
     const { page, faults } = await openPage(browser, dashboard.url)
     let points = 0
     const feed = async (count: number, each: number) => {
@@ -76,7 +94,6 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#progressed', new RegExp(`iteration ${points.toLocaleString('en-US')}`))
     expect(after - before).to.be.below(2e6)
     expect(faults).to.deep.equal([])
-    dashboard.close()
   })
 
   it('draws a gap where a run has no value or has ended, and none where only the other run has a point', async () => {
@@ -85,7 +102,7 @@ describe('the dashboard in Chromium', function () {
     const missing = [40, 50, 60, 80, 100]
     for (let t = 10; t <= 110; t += 10) faulty.take(progressAt(t, missing.includes(t) ? NaN : 1), BEGAN + t)
     for (let t = 1; t <= 200; t += 2) whole.take(progressAt(t, 2), BEGAN + t)
-    const dashboard = await Dashboard.open(sourceOf(faulty, whole))
+    const dashboard = await openDashboard(faulty, whole)
     const { page, faults } = await openPage(browser, dashboard.url)
     await awaitTrue(page, `${elementAt('#charts .u-over')}?.clientWidth > 100`)
     const isDrawn = async (series: number, places: readonly number[]) =>
@@ -107,7 +124,6 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#charts article:nth-of-type(4) .heading', /^Samples per seconditeration 151/)
     expect((await (await page.$('#charts .u-over'))!.boundingBox())!.y).to.equal(y)
     expect(faults).to.deep.equal([])
-    dashboard.close()
   })
 
   it('shows of a run what it has: no tuner without a search, errors instead of an accuracy, colours that are there', async () => {
@@ -116,7 +132,7 @@ describe('the dashboard in Chromium', function () {
     board.take({ event: 'run', options: { learners: 2 }, versions: { arbalest: '0', node: '0' } }, BEGAN)
     board.take({ ...startedWith(2), model: 'mlp' }, BEGAN + 1)
     for (let t = 10; t <= 100; t += 10) board.take(progressAt(t), BEGAN + t)
-    const dashboard = await Dashboard.open(sourceOf(board))
+    const dashboard = await openDashboard(board)
     const { page, faults } = await openPage(browser, dashboard.url)
     const isShown = (title: string) =>
       page.evaluate(
@@ -140,7 +156,6 @@ describe('the dashboard in Chromium', function () {
     board.take({ event: 'run', options: { learners: 2, population: { tuning } }, versions: { arbalest: '0', node: '0' } }, BEGAN + 102)
     await awaitTrue(page, `!${elementAt('#tuner')}.parentElement.hidden`)
     expect(faults).to.deep.equal([])
-    dashboard.close()
   })
 
   it('names each of several runs by what differs, in the colour of its curves, and fits a telephone', async () => {
@@ -152,7 +167,7 @@ describe('the dashboard in Chromium', function () {
       board.take(progressAt(10), BEGAN + 10)
       return board
     })
-    const dashboard = await Dashboard.open(sourceOf(...boards))
+    const dashboard = await openDashboard(...boards)
     const { page, faults } = await openPage(browser, dashboard.url)
     await page.setViewport({ width: 390, height: 800 })
     await awaitText(page, '#title', new RegExp(`^1: learner ${long}$`))
@@ -165,7 +180,6 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#title', /^0: learner a$/)
     expect(await page.evaluate('document.documentElement.scrollWidth')).to.equal(390)
     expect(faults).to.deep.equal([])
-    dashboard.close()
   })
 
   it('shows several runs side by side, by the keyboard alone, with a table beside each chart, dark and light', async () => {
@@ -176,7 +190,7 @@ describe('the dashboard in Chromium', function () {
       board.take({ event: 'evaluated', iteration: 40, epoch: 1, testLoss: 0.4, testAccuracy: 0.9, seconds: 1 }, BEGAN + 40)
       return board
     })
-    const dashboard = await Dashboard.open(sourceOf(...boards))
+    const dashboard = await openDashboard(...boards)
     const { page, faults } = await openPage(browser, dashboard.url)
     await awaitText(page, '#runs', /1: lenet on digits/)
     await page.focus('#focus-0')
@@ -203,7 +217,6 @@ describe('the dashboard in Chromium', function () {
     }
     expect(grounds.size).to.equal(2)
     expect(faults).to.deep.equal([])
-    dashboard.close()
   })
 })
 
