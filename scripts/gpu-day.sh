@@ -272,6 +272,8 @@ export unfinished
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
 step bench-first 280 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2'
+# Many learners: on streams, in lockstep, in one bank and in two.
+step bench-banks 300 bash -c 'gpu resnet32 b16 k16 k32 bf16 graph --pairs 3 --seconds 2'
 step average 60 bash -c average
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi

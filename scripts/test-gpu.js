@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 const SUITES = {
   operators: ['engine/operators', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
   curves: ['engine/device'],
-  synchronisers: ['engine/synchronisers', 'engine/levels'],
+  synchronisers: ['engine/synchronisers', 'engine/levels', 'run/learner-bank'],
   faults: ['run/gpu-faults']
 }
 /** The parts of the suites that take long, by the names of their tests; what matches none of them is a part of its own. */

@@ -1,14 +1,14 @@
 // node scripts/test-races.js [--seconds N] [HARNESS...]
 //
 // Builds the harnesses of native/stress with g++'s ThreadSanitizer in native/build-stress, and runs trials of each (groups, feeding, arenas,
-// hosts, lease, transfers) for N seconds, 60 by default: threads act as learners, feeders, a group's owner and hosts at the same time, on plain
-// memory and on the stand-in of a GPU's streams. Trials that have found a fault are made again first.
+// banks, hosts, lease, transfers) for N seconds, 60 by default: threads act as learners, feeders, a group's owner and hosts at the same time,
+// on plain memory and on the stand-in of a GPU's streams. Trials that have found a fault are made again first.
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { asked, end, root, runs, step } from './native-harnesses.js'
 
-const HARNESSES = ['groups', 'feeding', 'arenas', 'hosts', 'lease', 'transfers']
+const HARNESSES = ['groups', 'feeding', 'arenas', 'banks', 'hosts', 'lease', 'transfers']
 /**
  * Seeds of trials that have found a fault. How their threads meet is left to chance: each is made several times. A harness that draws something else
  * first makes another trial of a seed.

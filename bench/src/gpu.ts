@@ -7,7 +7,7 @@ import { Allowance, OutOfTime } from './gpu/allowance.js'
 import { Contest, type ContestOptions, type Starts } from './gpu/contest.js'
 import { gridCases } from './gpu/grid.js'
 import { Journal, readEntries } from './gpu/journal.js'
-import { isMode, USUAL_MODES, WARM, type Mode } from './gpu/modes.js'
+import { isMode, USUAL_MODES, WARM, type How, type Mode } from './gpu/modes.js'
 import { placeOf } from './gpu/place.js'
 import { isWhole, resultOf, savedResults, type Result } from './gpu/result.js'
 import { pythonsWithTorch, type Python } from './python.js'
@@ -23,9 +23,10 @@ const INCOMPLETE = 75
 /** Seconds that our learners may take to warm up: the search for the plan of each convolution takes up to half a second. */
 const OURS_WARM = 180
 
-function startOurs(one: Case, lockstep: boolean): Promise<Side> {
+function startOurs(one: Case, { lockstep, banks }: How): Promise<Side> {
   const args = [LEARNERS, one.model, String(one.batch), String(one.learners), one.precision, 'cuda', String(lockstep)]
-  return Side.start([{ program: process.execPath, args }], OURS_WARM * 1000)
+  const env = { ARBALEST_CUDA_BANK: String(banks > 0 ? Math.ceil(one.learners / banks) : 0) }
+  return Side.start([{ program: process.execPath, args, env }], OURS_WARM * 1000)
 }
 
 function startPyTorch({ program }: Python, one: Case, mode: Mode): Promise<Side> {
@@ -50,13 +51,14 @@ class ResultWriter {
 
   write(result: Result): void {
     if (this.#json) process.stdout.write(`${JSON.stringify(result)}\n`)
-    const { compared, ours, lockstep, failures, peerModes } = result
+    const { compared, ours, ways, failures, peerModes } = result
     const [peer, ratio, range] = compared
       ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
       : ['-', '-', '-']
     this.#table.row([result.case, (compared?.value ?? ours?.median)?.toFixed(0) ?? 'failed', peer, ratio, range])
     if (compared?.apart) this.#table.note('compared in turns, each alone on the GPU, whose memory does not hold both')
-    if (lockstep) this.#table.note(`in lockstep ${lockstep.median.toFixed(0)} images/s`)
+    const others = Object.entries(ways).map(([way, rate]) => `${way} ${rate.median.toFixed(0)}`)
+    if (others.length > 0) this.#table.note(`ours in other ways: ${others.join(', ')}`)
     const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
     this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
     for (const [what, why] of Object.entries(failures)) this.#table.note(`${what}: ${why}`)
@@ -124,7 +126,7 @@ export const gpu: Bench = {
     const place = await placeOf(python!.torch)
     const journal = new Journal(place, options.out)
     const starts: Starts = {
-      ours: (one, { lockstep }) => startOurs(one, lockstep),
+      ours: startOurs,
       pytorch: (one, mode) => startPyTorch(python!, one, mode)
     }
     const contest: ContestOptions = {

@@ -4,6 +4,7 @@ import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './a
 import { answerWindows, type Window } from './answer-windows.js'
 import { unitsOf, workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
+import { describeCuda } from './internals.js'
 import { randomDataset } from './random-dataset.js'
 
 const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', ...limits] = process.argv.slice(2)
@@ -60,12 +61,21 @@ async function run(seconds: number): Promise<Window> {
 
 await nextProgress()
 await sleep(500)
+if (backend === 'cuda') checkBanks()
 const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner
 const { samples, labels } = data.train
 const residentBytes = resident('VmHWM') - residentBefore - samples.byteLength - (labels?.byteLength ?? 0)
 const told = { bytes, bytesPerLearner, recomputedBytes, movedBytes, predictedSlowdown, residentBytes }
 await answerWindows({ flopsPerUnit: flopsPerImage(model, Number(batch), precision as CasePrecision) / perSample, ...told }, run)
+
+/** Throws where learners were to run in banks, and have run by themselves. */
+function checkBanks(): void {
+  const report = describeCuda()
+  if (typeof report === 'string' || Number(process.env['ARBALEST_CUDA_BANK'] ?? 0) < 2) return
+  const { steps, refusal } = report.banks
+  if (steps === 0) throw new Error(`no step was that of a bank${refusal === '' ? '' : `: ${refusal}`}`)
+}
 
 /** Resident memory now, or the most that there was, in bytes. */
 function resident(which: 'VmRSS' | 'VmHWM'): number {

@@ -7,6 +7,16 @@ export interface CudaReport {
   /** For each of the others one sentence with the reason. */
   readonly missing: Readonly<Record<string, string>>
   readonly devices: readonly CudaDevice[]
+  readonly banks: BankReport
+}
+
+/** What the learner banks of this process have done. */
+export interface BankReport {
+  /** Steps of learners in banks. */
+  readonly steps: number
+  /** Recordings of banks that could not be made, so that their learners ran by themselves; and why, of the last one. */
+  readonly refusals: number
+  readonly refusal: string
 }
 
 export interface CudaDevice {

@@ -5,7 +5,7 @@ import { median, spread } from '../statistics.js'
 import type { Allowance } from './allowance.js'
 import type { Compared, Finding, Journal, Rate, What } from './journal.js'
 import { isOutOfMemory } from './memory.js'
-import { isCompiled, isReplicated, WARM, type Mode } from './modes.js'
+import { isCompiled, isMode, isReplicated, ON_STREAMS, OWN_NAMES, OWN_WAYS, WARM, type How, type Mode } from './modes.js'
 
 /** Windows of a process; their median is reported. */
 const WINDOWS = 3
@@ -22,7 +22,7 @@ export interface Runner extends Contestant {
 
 /** Our learners, and PyTorch in a mode. */
 export interface Starts {
-  readonly ours: (one: Case, how: { readonly lockstep: boolean }) => Promise<Runner>
+  readonly ours: (one: Case, how: How) => Promise<Runner>
   readonly pytorch: (one: Case, mode: Mode) => Promise<Runner>
 }
 
@@ -39,7 +39,7 @@ export interface ContestOptions {
 
 /** The name of a measurement's subject. Most of PyTorch's modes are the same for any number of learners, and are measured once. */
 export function subjectOf(one: Case, what: What): string {
-  const alike = what !== 'ours' && what !== 'lockstep' && what !== 'compared' && !isReplicated(what)
+  const alike = isMode(what) && !isReplicated(what)
   return alike ? `${one.model} b${one.batch} ${one.precision}` : one.name
 }
 
@@ -70,15 +70,16 @@ export class Contest {
     await this.#compare()
     if (this.#one.learners > 1) {
       const { starts } = this.#options
-      await this.#rate('lockstep', async () => {
-        this.close()
-        const side = await starts.ours(this.#one, { lockstep: true })
-        try {
-          return await this.#windows(side)
-        } finally {
-          side.close()
-        }
-      })
+      for (const way of OWN_NAMES.filter((each) => this.#one.learners >= 2 * OWN_WAYS[each].banks))
+        await this.#rate(way, async () => {
+          this.close()
+          const side = await starts.ours(this.#one, OWN_WAYS[way])
+          try {
+            return await this.#windows(side)
+          } finally {
+            side.close()
+          }
+        })
     }
   }
 
@@ -104,7 +105,7 @@ export class Contest {
   }
 
   async #startedOurs(): Promise<Runner> {
-    return (this.#ours ??= await this.#options.starts.ours(this.#one, { lockstep: false }))
+    return (this.#ours ??= await this.#options.starts.ours(this.#one, ON_STREAMS))
   }
 
   async #windows(side: Runner): Promise<Rate> {
@@ -191,7 +192,7 @@ export class Contest {
     } catch {
       throw cause
     }
-    const ours = alone(() => starts.ours(this.#one, { lockstep: false }))
+    const ours = alone(() => starts.ours(this.#one, ON_STREAMS))
     const peer = alone(() => starts.pytorch(this.#one, mode))
     return { peerMode: mode, apart: true, ...(await compare(ours, peer, { pairs, seconds })) }
   }

@@ -2,11 +2,11 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } fro
 import { join } from 'node:path'
 import type { Comparison } from '../pairs.js'
 import type { Spread } from '../statistics.js'
-import type { Mode } from './modes.js'
+import type { Mode, OwnWay } from './modes.js'
 import type { Place } from './place.js'
 
-/** A measurement of a case: our learners, our learners in lockstep, one of PyTorch's modes, or our learners and PyTorch's fastest mode in turns. */
-export type What = 'ours' | 'lockstep' | 'compared' | Mode
+/** A measurement of a case: our learners on streams, in another way, one of PyTorch's modes, or our learners and PyTorch's fastest mode in turns. */
+export type What = 'ours' | OwnWay | 'compared' | Mode
 
 /** Images per second in the windows of one process. */
 export interface Rate extends Spread {

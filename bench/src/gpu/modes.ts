@@ -8,6 +8,28 @@ export type Mode = (typeof MODES)[number]
 /** The modes that are tried by default. */
 export const USUAL_MODES: readonly Mode[] = ['eager', 'graph', 'streams', 'stacked', 'compile-graph', 'compile']
 
+/**
+ * The ways in which several learners of ours can run beside the usual one, in which each runs on a stream of its own: their last steps as one, or all of
+ * their kernels as one in so many banks.
+ */
+export const OWN_WAYS = {
+  lockstep: { lockstep: true, banks: 0 },
+  bank: { lockstep: false, banks: 1 },
+  'two banks': { lockstep: false, banks: 2 }
+} as const
+export type OwnWay = keyof typeof OWN_WAYS
+
+export const OWN_NAMES = Object.keys(OWN_WAYS) as readonly OwnWay[]
+
+/** How our learners run. */
+export interface How {
+  readonly lockstep: boolean
+  /** The number of banks; 0 for streams. */
+  readonly banks: number
+}
+
+export const ON_STREAMS: How = { lockstep: false, banks: 0 }
+
 export function isMode(word: string): word is Mode {
   return MODES.some((mode) => mode === word)
 }

@@ -1,7 +1,7 @@
 import type { Case } from '../cases.js'
 import { subjectOf } from './contest.js'
 import { isOutOfMemory } from './memory.js'
-import { MODES, isReplicated, type Mode } from './modes.js'
+import { MODES, OWN_NAMES, isReplicated, type Mode, type OwnWay } from './modes.js'
 import type { Compared, Entry, Finding, Rate, What } from './journal.js'
 
 /** All results of a case. */
@@ -11,8 +11,8 @@ export interface Result {
   readonly peer: 'pytorch'
   readonly unit: 'images/s'
   readonly ours?: Rate
-  /** Our rate with the learners in lockstep, if there are several. */
-  readonly lockstep?: Rate
+  /** Our rate with the learners in other ways than on streams, if there are several. */
+  readonly ways: Readonly<Partial<Record<OwnWay, Rate>>>
   /** The rate of each mode of the peer that was tried, or the reason of its failure. */
   readonly peerModes: Readonly<Partial<Record<Mode, Rate | string>>>
   /** Our learners and the peer's fastest mode in turns. */
@@ -32,18 +32,19 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
     const found = find(what)
     return found && 'failure' in found ? found.failure : undefined
   }
-  const [ours, lockstep, compared] = [rateOf('ours'), rateOf('lockstep'), find('compared')]
+  const [ours, compared] = [rateOf('ours'), find('compared')]
+  const ways = OWN_NAMES.map((way) => [way, rateOf(way)] as const)
   const tried = MODES.filter((mode) => !isReplicated(mode) || one.learners > 1).map(
     (mode) => [mode, rateOf(mode) ?? failureOf(mode)] as const
   )
-  const failed = (['ours', 'lockstep', 'compared'] as const).map((what) => [what, failureOf(what)] as const)
+  const failed = (['ours', ...OWN_NAMES, 'compared'] as const).map((what) => [what, failureOf(what)] as const)
   return {
     bench: 'gpu',
     case: one.name,
     peer: 'pytorch',
     unit: 'images/s',
     ...(ours && { ours }),
-    ...(lockstep && { lockstep }),
+    ways: Object.fromEntries(ways.filter(([, rate]) => rate !== undefined)),
     peerModes: Object.fromEntries(tried.filter(([, found]) => found !== undefined)),
     ...(compared && 'compared' in compared && { compared: compared.compared }),
     failures: Object.fromEntries(failed.filter(([, why]) => why !== undefined))

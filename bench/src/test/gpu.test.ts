@@ -7,11 +7,13 @@ import { Allowance, OutOfTime } from '../gpu/allowance.js'
 import { bestOf, Contest, type ContestOptions, type Runner } from '../gpu/contest.js'
 import { gridCases } from '../gpu/grid.js'
 import { Journal, readEntries } from '../gpu/journal.js'
-import { USUAL_MODES } from '../gpu/modes.js'
+import { OWN_NAMES, OWN_WAYS, USUAL_MODES, type How } from '../gpu/modes.js'
 import { isWhole, resultOf, savedResults } from '../gpu/result.js'
 
 const PLACE = { commit: 'abc', device: 'a GPU', driver: '580', torch: '2.11' }
 const [k1, k8] = chosenCases(['resnet32', 'b16', 'k1', 'k8', 'bf16']) as [Case, Case]
+
+const nameOf = (how: How): string => OWN_NAMES.find((way) => OWN_WAYS[way] === how) ?? 'ours'
 
 describe('The comparison on a GPU', () => {
   let folder: string
@@ -24,7 +26,18 @@ describe('The comparison on a GPU', () => {
     started = []
     told = []
     open = new Set()
-    rates = { ours: 400, lockstep: 500, eager: 50, graph: 200, streams: 180, stacked: 150, 'compile-graph': 300, compile: 250 }
+    rates = {
+      ours: 400,
+      lockstep: 500,
+      bank: 600,
+      'two banks': 700,
+      eager: 50,
+      graph: 200,
+      streams: 180,
+      stacked: 150,
+      'compile-graph': 300,
+      compile: 250
+    }
   })
   afterEach(() => {
     expect([...open]).to.deep.equal([])
@@ -42,7 +55,7 @@ describe('The comparison on a GPU', () => {
 
   function options(more: Partial<ContestOptions> = {}): ContestOptions {
     const starts = {
-      ours: (one: Case, { lockstep }: { lockstep: boolean }) => start(lockstep ? 'lockstep' : 'ours'),
+      ours: (one: Case, how: How) => start(nameOf(how)),
       pytorch: (one: Case, mode: string) => start(mode)
     }
     const journal = new Journal(PLACE, folder)
@@ -76,14 +89,14 @@ describe('The comparison on a GPU', () => {
     const contest = new Contest(k8, given)
     await contest.withoutCompiling()
     contest.close()
-    expect(started).to.deep.equal(['ours', 'eager', 'graph', 'streams', 'stacked', 'lockstep'])
+    expect(started).to.deep.equal(['ours', 'eager', 'graph', 'streams', 'stacked', 'lockstep', 'bank', 'two banks'])
     expect(found(k8, given).compared).to.include({ peerMode: 'graph', ratio: 2, n: 2 })
-    expect(found(k8, given)).to.have.nested.property('lockstep.median', 500)
+    expect(found(k8, given)).to.have.nested.property('ways.lockstep.median', 500)
     const again = new Contest(k8, given)
     expect(await again.compiled()).to.equal(true)
     again.close()
     // What has compiled for minutes is the one that ours is compared with.
-    expect(started.slice(6)).to.deep.equal(['compile-graph', 'compile', 'ours'])
+    expect(started.slice(8)).to.deep.equal(['compile-graph', 'compile', 'ours'])
     expect(found(k8, given).compared).to.include({ peerMode: 'compile-graph', n: 2 })
     rates = { ...rates, 'compile-graph': 100, compile: 100 }
     const slow = options({ journal: new Journal(PLACE) })
@@ -96,7 +109,7 @@ describe('The comparison on a GPU', () => {
     await whole(k1, given)
     started = []
     await whole(k8, given)
-    expect(started).to.deep.equal(['ours', 'streams', 'stacked', 'compile-graph', 'lockstep'])
+    expect(started).to.deep.equal(['ours', 'streams', 'stacked', 'compile-graph', 'lockstep', 'bank', 'two banks'])
     expect(bestOf(k8, given)).to.include({ mode: 'compile-graph', median: 300 })
   })
 
@@ -132,7 +145,17 @@ describe('The comparison on a GPU', () => {
 
   describe('where memory is short', () => {
     /** Gigabytes that each has while it is open, of 79. */
-    const TAKES: Record<string, number> = { ours: 43, lockstep: 43, eager: 4, graph: 5, stacked: 55, 'compile-graph': 5, compile: 38 }
+    const TAKES: Record<string, number> = {
+      ours: 43,
+      lockstep: 43,
+      bank: 43,
+      'two banks': 43,
+      eager: 4,
+      graph: 5,
+      stacked: 55,
+      'compile-graph': 5,
+      compile: 38
+    }
     const used = (): number => [...open].reduce((sum, what) => sum + TAKES[what]!, 0)
 
     async function startWithin(what: string): Promise<Runner> {
@@ -145,7 +168,7 @@ describe('The comparison on a GPU', () => {
 
     function within(more: Partial<ContestOptions> = {}): ContestOptions {
       const starts = {
-        ours: (one: Case, { lockstep }: { lockstep: boolean }) => startWithin(lockstep ? 'lockstep' : 'ours'),
+        ours: (one: Case, how: How) => startWithin(nameOf(how)),
         pytorch: (one: Case, mode: string) => startWithin(mode)
       }
       return options({ starts, ...more })

@@ -61,6 +61,25 @@ DeviceStream::~DeviceStream() {
   if (notes_) backend_.release(notes_, notes_bytes_);
 }
 
+void DeviceStream::copy(void* to, const void* from, size_t bytes) {
+  if (kept_)
+    kept_->push_back(std::make_unique<KeptWork>(*this, "copy", [=, this] { queue_copy(to, from, bytes); }));
+  else
+    queue_copy(to, from, bytes);
+}
+
+LaunchList DeviceStream::keep(const std::function<void()>& work) {
+  struct Keeping {
+    LaunchList*& kept;
+    ~Keeping() { kept = nullptr; }
+  };
+  LaunchList list;
+  kept_ = &list;
+  const Keeping keeping{kept_};
+  work();
+  return list;
+}
+
 DeviceStream::Notes::Notes(DeviceStream& stream, size_t bytes) : stream_(stream), turn_(stream.turn_) {
   if (stream.notes_bytes_ >= bytes) return;
   void* const larger = stream.backend_.allocate(bytes);
@@ -109,17 +128,29 @@ OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
 
 namespace {
 
-// A kernel that a recording places on the main branch or on the side branch.
+// A kernel that a recording places on the main branch or on the side branch. Those of the libraries share a workspace: they stay on the
+// main branch, and are kept whole where launches are kept.
 class OrderedKernel final : public Kernel {
  public:
-  OrderedKernel(MadeKernel kernel, Accesses accesses, bool may_leave, DeviceStream& stream)
-      : kernel_(std::move(kernel)), accesses_(std::move(accesses)), may_leave_(may_leave), stream_(stream) {}
+  OrderedKernel(MadeKernel kernel, std::string library_kind, Accesses accesses, bool may_leave, DeviceStream& stream)
+      : kernel_(std::move(kernel)),
+        library_kind_(std::move(library_kind)),
+        accesses_(std::move(accesses)),
+        may_leave_(may_leave),
+        stream_(stream) {}
   void run(const StepContext& step) override {
-    stream_.side_branch().queue(accesses_, may_leave_, [&] { kernel_->run(step); });
+    LaunchList* const kept = stream_.kept();
+    if (!kept)
+      stream_.side_branch().queue(accesses_, may_leave_, [&] { kernel_->run(step); });
+    else if (library_kind_.empty())
+      kernel_->run(step);
+    else
+      kept->push_back(std::make_unique<KeptWork>(stream_, library_kind_, [this] { kernel_->run({}); }));
   }
 
  private:
   const MadeKernel kernel_;
+  const std::string library_kind_;  // empty for our own
   const Accesses accesses_;
   const bool may_leave_;
   DeviceStream& stream_;
@@ -134,13 +165,24 @@ std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
   DeviceStream& stream = current();
   MadeKernel kernel;
-  if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make)
+  std::string library_kind;
+  if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make) {
     kernel = op->make(own, stream);
-  else if (!(kernel = make_tile_convolution(own, stream)))
+  } else if (!(kernel = make_tile_convolution(own, stream))) {
     kernel = make_library(own, stream);
+    library_kind = own.kind;
+  }
   if (!kernel) throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
-  // Only our own kernels may leave the main branch: the libraries' kernels share a workspace.
-  return std::make_unique<OrderedKernel>(std::move(kernel), Accesses(own, *this), is_tile_weights_gradient(own), stream);
+  return std::make_unique<OrderedKernel>(std::move(kernel), std::move(library_kind), Accesses(own, *this), is_tile_weights_gradient(own),
+                                         stream);
+}
+
+std::unique_ptr<Recording> DeviceBackend::record_kernels(const std::function<void()>& work, const void* company) {
+  DeviceStream& stream = current();
+  std::unique_ptr<Recording> alone = record(stream, work);
+  const size_t seats = company ? bank_seats() : 0;
+  if (seats < 2) return alone;
+  return banks_.seat(company, seats, stream.keep(work), std::move(alone));
 }
 
 void DeviceBackend::reorder(const Tensor& from, const Tensor& to) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuda/device_stream.h"
+#include "cuda/learner_bank.h"
 #include "cuda/table.h"
 #include "device/backend.h"
 
@@ -38,6 +39,7 @@ class DeviceBackend : public Backend {
   void blend(const BlendPass& pass) override;
   void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override;
   void use_threads(int) override {}
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) final;
   Stream* use_stream(Stream* stream) noexcept override;
   size_t piece() const override { return SIZE_MAX; }
   void copy(void* to, const void* from, size_t bytes) override;
@@ -45,6 +47,9 @@ class DeviceBackend : public Backend {
 
   // The address that kernels use for an address that `allocate` returned. On a GPU they are the same.
   virtual void* seen(const void* address) const { return const_cast<void*>(address); }
+
+  // Records what `work` queues on `stream`, where it runs.
+  virtual std::unique_ptr<Recording> record(DeviceStream& stream, const std::function<void()>& work) = 0;
 
  protected:
   // The stream that the calling thread uses, or the backend's own. Throws INTERNAL if the thread uses a stream of another device: work that
@@ -60,6 +65,7 @@ class DeviceBackend : public Backend {
   OptimiserPass as_seen(const OptimiserPass& pass) const;
 
   const int number_;
+  LearnerBanks banks_{*this};
 };
 
 }  // namespace arbalest::cuda

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
+#include <span>
 
+#include "cuda/launch_list.h"
 #include "cuda/side_branch.h"
 #include "cuda/step_parameters.h"
 #include "device/stream.h"
@@ -21,7 +24,7 @@ class DeviceStream : public Stream {
 
   DeviceBackend& backend() { return backend_; }
   // Between two places in device memory, as kernels see them.
-  virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  void copy(void* to, const void* from, size_t bytes);
   // Device memory with the parameters of the present step; its address never changes.
   virtual const StepParameters* parameters() const = 0;
 
@@ -31,6 +34,19 @@ class DeviceStream : public Stream {
   virtual std::shared_ptr<Event> end_side() = 0;
   // The main branch waits here until the side branch has reached this event.
   virtual void await_side(const std::shared_ptr<Event>& end) = 0;
+
+  // Keeps what `work` would queue, in the place of queuing it. The objects that `work` uses must outlive the list.
+  LaunchList keep(const std::function<void()>& work);
+  // Where launches are kept now; null where they are queued.
+  LaunchList* kept() { return kept_; }
+
+  struct Branch {
+    DeviceStream& stream;
+    std::function<void()> work;  // queues on that stream
+  };
+  // In a recording: all branches run after all work that has been queued before, and before all that is queued from now on; they may run at
+  // the same time.
+  virtual void run_branches(std::span<const Branch> branches) = 0;
 
   // Device memory for a pass that ends with a wait, kept for later passes. Threads of one stream take turns.
   class Notes {
@@ -44,8 +60,11 @@ class DeviceStream : public Stream {
   };
 
  private:
+  virtual void queue_copy(void* to, const void* from, size_t bytes) = 0;
+
   DeviceBackend& backend_;
   SideBranch side_branch_{*this};
+  LaunchList* kept_ = nullptr;
   std::mutex turn_;
   void* notes_ = nullptr;
   size_t notes_bytes_ = 0;

@@ -41,7 +41,7 @@ class ImmediateBackend : public Backend {
   void synchronise() final {}
   void begin(const StepContext&) final {}
   void bring(const Dataset&) final { throw Error("INTERNAL", "bring: called on a backend without streams; report this"); }
-  std::unique_ptr<Recording> record_kernels(const std::function<void()>&) final {
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>&, const void*) final {
     throw Error("INTERNAL", "record_kernels: called on a backend that records nothing; report this");
   }
 };

@@ -84,7 +84,9 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   void synchronise() override { device_.synchronise(); }
   void begin(const StepContext& step) override { device_.begin(step); }
   void bring(const Dataset& batch) override { device_.bring(batch); }
-  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override { return device_.record_kernels(work); }
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) override {
+    return device_.record_kernels(work, company);
+  }
 
  protected:
   void* take(size_t bytes) override;

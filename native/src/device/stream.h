@@ -26,7 +26,8 @@ class Event {
 class Recording {
  public:
   virtual ~Recording() = default;
-  virtual void run() = 0;
+  // Returns the seconds for which it has waited for others.
+  virtual double run() = 0;
 };
 
 // The streams of one device. The work of the calling thread goes to the stream that it uses: kernels are made for that stream, and passes,
@@ -52,8 +53,10 @@ class Streams {
   // Copies a streamed batch to the device, for the `load` kernels of the step that has begun. Only for backends with streams: elsewhere
   // these kernels read the data set of the context.
   virtual void bring(const Dataset& batch) = 0;
-  // Records the kernels that `work` queues, to be run again at the cost of one. Only for backends whose capabilities have `recording`.
-  virtual std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) = 0;
+  // Records the kernels that `work` queues, to be run again at the cost of one; they must outlive the recording. Recordings of one
+  // `company` that do the same, each to its own memory, may run as one, for which each waits for the others; null for one that runs alone.
+  // Only for backends whose capabilities have `recording`.
+  virtual std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) = 0;
 };
 
 // While it lives, the calling thread uses `stream`.

@@ -118,15 +118,17 @@ void BoundProgram::check_samples(const OperatorSpec& load) const {
     throw Error("SHAPE_MISMATCH", "program " + program_->name + ": its samples do not have the shape of the data set's");
 }
 
-bool BoundProgram::run_recorded(const StepContext& context) {
+bool BoundProgram::run_recorded(const StepContext& context, const void* company, RunReport& report) {
   Backend& backend = memory_.backend();
   if (!backend.capabilities().recording || !std::exchange(ran_, true) || profiling_) return false;
   if (!recording_)
-    recording_ = backend.record_kernels([&] {
-      for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
-        for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
-    });
-  recording_->run();
+    recording_ = backend.record_kernels(
+        [&] {
+          for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
+            for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
+        },
+        company);
+  report.wait_seconds += recording_->run();
   return true;
 }
 

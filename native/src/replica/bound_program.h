@@ -45,9 +45,9 @@ class BoundProgram {
   void make_kernels();
   // The activations lie elsewhere for good.
   void remake_kernels();
-  // Load to backward as one, on a device that gains by it: after a first run, in which libraries load what they need. False where there is
-  // no such recording.
-  bool run_recorded(const StepContext& context);
+  // Load to backward as one, on a device that gains by it: after a first run, in which libraries load what they need. `company`: of those
+  // learners whose steps may run as one with it, or null. False where there is no such recording.
+  bool run_recorded(const StepContext& context, const void* company, RunReport& report);
 
   // A named value, or one that outlives steps by its own name. Throws UNKNOWN_NAME.
   const PlacedValue& readable(const std::string& name) const;

@@ -171,7 +171,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (const Outcome outcome = take_device(deadline, report); outcome != Outcome::done) return outcome;
     if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
   }
-  const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context());
+  const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context(), company(), report);
   if (recorded) {
     samples_.release();
     segment_ = Segment::backward;
@@ -267,6 +267,12 @@ void StepLoop::give_arena_back() {
   if (!user || !user->has()) return;
   measures_.keep();
   user->give_back();
+}
+
+// With whom its steps may run as one. Learners that take turns, for the device or for an arena, cannot wait for each other.
+const void* StepLoop::company() const {
+  const bool takes_turns = owner_.lease || memory_.user() || bound_.transfers();
+  return takes_turns ? nullptr : group_;
 }
 
 void StepLoop::offer(const BoundOperator& op) {

@@ -56,6 +56,7 @@ class StepLoop {
   void give_device_back();
   Outcome take_arena(Clock::time_point deadline, RunReport& report);
   void give_arena_back();
+  const void* company() const;
   void offer(const BoundOperator& op);
   bool check_loss();
   Outcome meet(Clock::time_point deadline, RunReport& report);

@@ -5,6 +5,7 @@
 #include "cuda/device/nccl.h"
 #include "cuda/device/nvrtc.h"
 #include "cuda/device/runtime.h"
+#include "cuda/learner_bank.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -80,7 +81,10 @@ std::string about() {
   ask("NVRTC", found, missing, [] { return open_nvrtc(); });
   ask("cuBLASLt", found, missing, [] { return std::to_string(cublas_lt_version()); });
   ask("cuDNN", found, missing, [] { return std::to_string(open_cudnn()); });
-  return "{\"versions\":{" + found + "},\"missing\":{" + missing + "},\"devices\":[" + list + "]}";
+  const BankReport banks = bank_report();
+  return "{\"versions\":{" + found + "},\"missing\":{" + missing + "},\"devices\":[" + list +
+         "],\"banks\":{\"steps\":" + std::to_string(banks.steps) + ",\"refusals\":" + std::to_string(banks.refusals) +
+         ",\"refusal\":" + quoted(banks.refusal) + "}}";
 }
 
 }  // namespace arbalest::cuda

@@ -20,7 +20,10 @@ class CudaRecording final : public Recording {
  public:
   CudaRecording(CudaStream& stream, bool beside, const std::function<void()>& work)
       : graph_(stream.handle(), [&] { beside ? stream.side_branch().record(work) : work(); }) {}
-  void run() override { graph_.run(); }
+  double run() override {
+    graph_.run();
+    return 0;
+  }
 
  private:
   CudaGraph graph_;
@@ -119,8 +122,8 @@ class CudaBackend final : public DeviceBackend {
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
-  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
-    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(current()), side_branch_, work);
+  std::unique_ptr<Recording> record(DeviceStream& stream, const std::function<void()>& work) override {
+    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(stream), side_branch_, work);
   }
 
  private:

@@ -41,7 +41,20 @@ void CudaStream::await_side(const std::shared_ptr<Event>& end) {
   check(cudaStreamWaitEvent(stream_, static_cast<CudaEvent&>(*end).handle(), 0), "event");
 }
 
-void CudaStream::copy(void* to, const void* from, size_t bytes) {
+void CudaStream::run_branches(std::span<const Branch> branches) {
+  const CudaEvent begin;
+  check(cudaEventRecord(begin.handle(), stream_), "event");
+  std::vector<CudaEvent> ends(branches.size());
+  for (size_t i = 0; i < branches.size(); ++i) {
+    const cudaStream_t other = handle_of(branches[i].stream);
+    check(cudaStreamWaitEvent(other, begin.handle(), 0), "event");
+    branches[i].work();
+    check(cudaEventRecord(ends[i].handle(), other), "event");
+  }
+  for (const CudaEvent& end : ends) check(cudaStreamWaitEvent(stream_, end.handle(), 0), "event");
+}
+
+void CudaStream::queue_copy(void* to, const void* from, size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy");
 }
 

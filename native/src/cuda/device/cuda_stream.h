@@ -24,13 +24,13 @@ class CudaStream final : public DeviceStream {
  public:
   explicit CudaStream(DeviceBackend& backend);
   ~CudaStream() override;
-  void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return parameters_; }
   // Where work is queued now.
   cudaStream_t handle() const { return on_side_ ? side_ : stream_; }
   void begin_side() override;
   std::shared_ptr<Event> end_side() override;
   void await_side(const std::shared_ptr<Event>& end) override;
+  void run_branches(std::span<const Branch> branches) override;
 
   // Queued: the parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::span<const int64_t> samples);
@@ -46,6 +46,7 @@ class CudaStream final : public DeviceStream {
   std::shared_ptr<const ConvolutionPlan>& convolution_plan(const std::string& key) { return convolution_plans_[key]; }
 
  private:
+  void queue_copy(void* to, const void* from, size_t bytes) override;
   void send_parameters();
 
   // The main branch and the side branch of a recording.

@@ -4,10 +4,13 @@
 
 #include "cuda/device/about.h"
 #include "cuda/device/cuda_backend.h"
+#include "cuda/learner_bank.h"
 #include "interface_hash.h"
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
-  return std::string_view(name ? name : "") == "cuda" ? arbalest::cuda::cuda_backend(0) : nullptr;
+  if (std::string_view(name ? name : "") != "cuda") return nullptr;
+  arbalest::cuda::read_bank_seats();
+  return arbalest::cuda::cuda_backend(0);
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {

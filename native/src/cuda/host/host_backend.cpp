@@ -17,6 +17,7 @@
 #include "cuda/host/launches.h"
 #include "cuda/host/library_kernels.h"
 #include "cuda/launch.h"
+#include "cuda/learner_bank.h"
 #include "cuda/reserved_memory.h"
 #include "interface_hash.h"
 
@@ -26,8 +27,9 @@ namespace {
 class HostRecording final : public Recording {
  public:
   HostRecording(HostStream& stream, std::vector<std::function<void()>> work) : stream_(stream), work_(std::move(work)) {}
-  void run() override {
+  double run() override {
     for (const auto& each : work_) stream_.submit(each);
+    return 0;
   }
 
  private:
@@ -100,11 +102,12 @@ class HostBackend final : public DeviceBackend {
     queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
   void bring(const Dataset& batch) override { queue_of(current()).bring({batch.samples.begin(), batch.samples.end()}, batch.labels); }
-  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
-    HostStream& stream = queue_of(current());
-    stream.begin_recording();
-    stream.side_branch().record(work);
-    return std::make_unique<HostRecording>(stream, stream.end_recording());
+  std::unique_ptr<Recording> record(DeviceStream& stream, const std::function<void()>& work) override {
+    HostStream& queue = queue_of(stream);
+    return std::make_unique<HostRecording>(queue, queue.record([&] {
+      queue.clear_side();
+      stream.side_branch().record(work);
+    }));
   }
 
  private:
@@ -158,12 +161,15 @@ Backend* host_backend(int device) {
 }  // namespace arbalest::cuda
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
-  return std::string_view(name ? name : "") == "cuda-host" ? arbalest::cuda::host_backend(0) : nullptr;
+  if (std::string_view(name ? name : "") != "cuda-host") return nullptr;
+  arbalest::cuda::read_bank_seats();
+  return arbalest::cuda::host_backend(0);
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
   thread_local std::string text;
-  text = "{\"launches\":" + arbalest::cuda::launches() + "}";
+  text =
+      "{\"launches\":" + arbalest::cuda::launches() + ",\"banks\":{\"steps\":" + std::to_string(arbalest::cuda::bank_report().steps) + "}}";
   return text.c_str();
 }
 

@@ -10,15 +10,17 @@ bool HostEvent::reached() {
   return reached_;
 }
 
-void HostEvent::reach() {
+void HostEvent::reach(std::exception_ptr failure) {
   const std::lock_guard lock(mutex_);
   reached_ = true;
+  if (failure) failure_ = std::move(failure);
   changed_.notify_all();
 }
 
 void HostEvent::await() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return reached_; });
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 HostStream::HostStream(DeviceBackend& backend) : DeviceStream(backend), thread_([this] { work(); }) {}
@@ -71,7 +73,12 @@ void HostStream::submit(std::function<void()> work) {
   changed_.notify_all();
 }
 
-void HostStream::copy(void* to, const void* from, size_t bytes) {
+void HostStream::run_branches(std::span<const Branch> branches) {
+  for (size_t i = branches.size(); i-- > 0;)
+    for (auto& each : queue_of(branches[i].stream).record(branches[i].work)) submit(std::move(each));
+}
+
+void HostStream::queue_copy(void* to, const void* from, size_t bytes) {
   submit([=] { std::memmove(to, from, bytes); });
 }
 
@@ -95,7 +102,7 @@ void HostStream::bring(std::vector<uint8_t> batch, std::vector<int32_t> labels) 
 
 std::shared_ptr<HostEvent> HostStream::mark() {
   auto event = std::make_shared<HostEvent>();
-  submit([event] { event->reach(); });
+  submit([event, this] { event->reach(failure()); });
   return event;
 }
 
@@ -109,19 +116,32 @@ void HostStream::synchronise() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void HostStream::begin_recording() {
-  recording_ = true;
-  on_side_ = false;
-  recorded_on_side_ = 0;
-  recorded_.push_back([this] {
+void HostStream::clear_side() {
+  submit([this] {
     side_work_.clear();
     done_on_side_ = 0;
   });
 }
 
-std::vector<std::function<void()>> HostStream::end_recording() {
-  recording_ = false;
-  return std::exchange(recorded_, {});
+std::vector<std::function<void()>> HostStream::record(const std::function<void()>& queue) {
+  struct Recorded {
+    HostStream& stream;
+    ~Recorded() {
+      stream.recording_ = false;
+      stream.recorded_.clear();
+    }
+  };
+  recording_ = true;
+  on_side_ = false;
+  recorded_on_side_ = 0;
+  const Recorded recorded{*this};
+  queue();
+  return std::move(recorded_);
+}
+
+std::exception_ptr HostStream::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 void HostStream::work() {

@@ -18,13 +18,16 @@ namespace arbalest::cuda {
 class HostEvent final : public Event {
  public:
   bool reached() override;
-  void reach();
+  // `failure`: of the work before it, if it has failed.
+  void reach(std::exception_ptr failure = nullptr);
+  // Throws that failure.
   void await();
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool reached_ = false;
+  std::exception_ptr failure_;
 };
 
 class HostStream final : public DeviceStream {
@@ -33,7 +36,8 @@ class HostStream final : public DeviceStream {
   ~HostStream() override;
 
   void submit(std::function<void()> work);
-  void copy(void* to, const void* from, size_t bytes) override;
+  // The stand-in runs branches one after another, the last one first.
+  void run_branches(std::span<const Branch> branches) override;
   const StepParameters* parameters() const override { return &parameters_; }
   // The side branch runs as late as possible: when the main branch waits for it. Without a wait that is needed, it reads overwritten
   // memory.
@@ -48,17 +52,22 @@ class HostStream final : public DeviceStream {
   void queue_after(std::shared_ptr<HostEvent> event);
   void synchronise();
 
-  // Between these two calls submitted work is kept and not run.
-  void begin_recording();
-  std::vector<std::function<void()>> end_recording();
+  // Queued: no work of an earlier step is aside.
+  void clear_side();
+
+  // What `queue` submits, which is kept and not run.
+  std::vector<std::function<void()>> record(const std::function<void()>& queue);
 
  private:
+  void queue_copy(void* to, const void* from, size_t bytes) override;
   void work();
 
   StepParameters parameters_;
   std::vector<int64_t> samples_;
   std::vector<uint8_t> batch_;
   std::vector<int32_t> labels_;
+  std::exception_ptr failure();
+
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false;
   size_t recorded_on_side_ = 0;

@@ -1,4 +1,4 @@
-// The number of launches and recordings of each of our kernels, for tests of the choice between kernels.
+// The number of launches of each of our kernels that have run, in recordings too, for tests of how work is launched.
 #pragma once
 
 #include <atomic>

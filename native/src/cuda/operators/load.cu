@@ -38,16 +38,8 @@ EVERYWHERE LoadPlan plan_of(const LoadOptions& options, const StepParameters& st
   return plan;
 }
 
-// The outputs of a learner's batch, and the step parameters that choose it.
-template <class T> struct LearnerBatch {
-  const StepParameters* step;
-  T* x;            // (N, C, H, W), plain or nhwc
-  int32_t* label;  // (N) or null
-  T* target;       // (N, target_elements) or null
-};
-
 // A block for each slice of a sample: small batches have few samples, and a GPU has many multiprocessors. One of its threads makes the
-// plan. Learners are rows of a table, and the blocks of their batches follow one another.
+// plan.
 template <class T, class From> struct LoadSamples {
   static constexpr int kPhases = 2;
   // Elements of a thread, all of which are read before the first one is written: their reads are under way together.
@@ -62,7 +54,10 @@ template <class T, class From> struct LoadSamples {
   const From* samples;    // (count, C, H, W), or null: those of the step's batch, in its order
   const int32_t* labels;  // (count) or null
   const float* targets;   // (count, target_elements) or null
-  LearnerBatch<T> table[kMostTogether];
+  const StepParameters* step;
+  T* x;            // (N, C, H, W), plain or nhwc
+  int32_t* label;  // (N) or null
+  T* target;       // (N, target_elements) or null
   LoadOptions options;
   Normalisation normalisation;
   Image image;
@@ -73,16 +68,15 @@ template <class T, class From> struct LoadSamples {
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
     const int slice = static_cast<int>(block % slices());
-    const LearnerBatch<T>& learner = table[block / slices() / image.n];
-    const int64_t n = block / slices() % image.n;
+    const int64_t n = block / slices();
     if (phase == 0) {
       if (thread != 0) return;
-      const LoadPlan plan = plan_of(options, *learner.step, static_cast<int>(n));
+      const LoadPlan plan = plan_of(options, *step, static_cast<int>(n));
       shared = {samples ? static_cast<int64_t>(plan.index) : n, static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
       return;
     }
     const int pixels = image.h * image.w, elements = pixels * image.c;
-    const From* sample = (samples ? samples : static_cast<const From*>(learner.step->batch)) + shared.index * elements;
+    const From* sample = (samples ? samples : static_cast<const From*>(step->batch)) + shared.index * elements;
     float values[kOfThread] = {};
     for (int own = 0; own < kOfThread; ++own) {
       const int i = slice * kOfSlice + own * kThreads + thread;
@@ -92,13 +86,13 @@ template <class T, class From> struct LoadSamples {
     }
     for (int own = 0; own < kOfThread; ++own) {
       const int i = slice * kOfSlice + own * kThreads + thread;
-      if (i < elements) learner.x[n * elements + i] = T(values[own]);
+      if (i < elements) x[n * elements + i] = T(values[own]);
     }
     if (slice != 0) return;
-    if (learner.label && thread == 0) learner.label[n] = (samples ? labels : learner.step->labels)[shared.index];
-    if (learner.target)
+    if (label && thread == 0) label[n] = (samples ? labels : step->labels)[shared.index];
+    if (target)
       for (int i = thread; i < target_elements; i += kThreads)
-        learner.target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
+        target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
   }
 
  private:
@@ -188,8 +182,10 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
           samples,
           on_device->labels,
           on_device->targets,
-          {{stream.parameters(), spec.outputs[0].as<T>(), data.classifies() ? spec.outputs[1].as<int32_t>() : nullptr,
-            data.classifies() ? nullptr : spec.outputs[1].as<T>()}},
+          stream.parameters(),
+          spec.outputs[0].as<T>(),
+          data.classifies() ? spec.outputs[1].as<int32_t>() : nullptr,
+          data.classifies() ? nullptr : spec.outputs[1].as<T>(),
           options,
           normalisation_of(spec.attributes),
           image,

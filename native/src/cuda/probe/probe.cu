@@ -234,9 +234,11 @@ class Operator {
     kernel_ = backend.make(spec);
     kernel_->run({});
     backend.synchronise();
-    recording_ = backend.record_kernels([this] {
-      for (int i = 0; i < kRuns; ++i) kernel_->run({});
-    });
+    recording_ = backend.record_kernels(
+        [this] {
+          for (int i = 0; i < kRuns; ++i) kernel_->run({});
+        },
+        nullptr);
   }
   void run() { recording_->run(); }
   static constexpr int kRuns = 50;
@@ -329,9 +331,11 @@ void probe_average(Backend& backend) {
   const auto microseconds = [&](const std::function<void()>& work) {
     work();
     backend.synchronise();
-    const auto recording = backend.record_kernels([&] {
-      for (int i = 0; i < kRuns; ++i) work();
-    });
+    const auto recording = backend.record_kernels(
+        [&] {
+          for (int i = 0; i < kRuns; ++i) work();
+        },
+        nullptr);
     return 1e6 / kRuns * seconds_of([&] { recording->run(); }, [&] { backend.synchronise(); });
   };
   for (int learners = 1; learners <= 32; learners *= 2) {

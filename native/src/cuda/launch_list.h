@@ -1,0 +1,43 @@
+// Launches that are kept in the order in which they would have been queued, so that those of several learners can be queued as one
+// (learner_bank.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arbalest::cuda {
+
+class DeviceStream;
+
+class KeptLaunch {
+ public:
+  virtual ~KeptLaunch() = default;
+  // Whether the two do the same to other memory, so that they may be queued together.
+  virtual bool is_like(const KeptLaunch& other) const = 0;
+  // In a recording of `stream`: queues `all`, which are like this one. They may run at the same time, after all that has been queued
+  // before.
+  virtual void queue(std::span<const KeptLaunch* const> all, DeviceStream& stream) const = 0;
+};
+
+using LaunchList = std::vector<std::unique_ptr<const KeptLaunch>>;
+
+// What only its own stream can queue: kernels of libraries, whose handle and workspace are the stream's, and copies.
+class KeptWork final : public KeptLaunch {
+ public:
+  // `kind`: what it does.
+  KeptWork(DeviceStream& stream, std::string kind, std::function<void()> work)
+      : stream_(stream), kind_(std::move(kind)), work_(std::move(work)) {}
+  bool is_like(const KeptLaunch& other) const override;
+  void queue(std::span<const KeptLaunch* const> all, DeviceStream& stream) const override;
+
+ private:
+  DeviceStream& stream_;
+  const std::string kind_;
+  const std::function<void()> work_;
+};
+
+}  // namespace arbalest::cuda

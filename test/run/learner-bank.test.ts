@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { datasetFromText } from '../../src/data/datasets.js'
+import { addon } from '../../src/engine/addon.js'
+import { openDataset, train, type Dataset, type JobEvent, type TrainOptions } from '../../src/index.js'
+import { DEVICE } from '../engine/support/device-training.js'
+import { refused } from '../support/codes.js'
+
+/** The most learners of a bank, as a user gives it. */
+const BANK = 'ARBALEST_CUDA_BANK'
+/** A kernel that each step of a learner launches once. */
+const BACKWARD = /27SoftmaxCrossEntropyBackward/
+
+/** What the device's library tells of this process. */
+interface Told {
+  readonly banks: { readonly steps: number }
+  /** Of each kernel by its mangled name; of the stand-in alone. */
+  readonly launches?: Readonly<Record<string, number>>
+}
+
+const told = () => JSON.parse(addon().describe(DEVICE).detail) as Told
+const launchesOf = ({ launches = {} }: Told, kernel: RegExp) =>
+  Object.entries(launches).reduce((sum, [name, count]) => sum + (kernel.test(name) ? count : 0), 0)
+
+/** Steps of learners of one job that are queued as one. */
+describe(`The learner bank (${DEVICE})`, function () {
+  this.timeout(120_000)
+  let digits: Dataset
+  before(async () => {
+    digits = await openDataset('digits', { samples: 300 })
+  })
+
+  /** With banks of so many seats; 0: each learner by itself. */
+  const run = async (seats: number | string, more: Partial<TrainOptions> = {}) => {
+    const events: JobEvent[] = []
+    const before = told()
+    process.env[BANK] = String(seats)
+    try {
+      const common = { model: 'mlp', data: digits, batch: 4, learners: 3, optimiser: { learningRate: 0.02 }, until: { steps: 30 } } as const
+      const job = train({ ...common, backend: DEVICE as 'cuda', ...more })
+      for await (const event of job) events.push(event)
+      const finished = await job.finished
+      const after = told()
+      const banked = after.banks.steps - before.banks.steps
+      return { finished, events, banked, launched: launchesOf(after, BACKWARD) - launchesOf(before, BACKWARD) }
+    } finally {
+      delete process.env[BANK]
+    }
+  }
+
+  for (const synchroniser of [
+    'sma',
+    { name: 'sma', lockstep: true },
+    'ssgd',
+    'local-sgd',
+    'slowmo',
+    { name: 'parameter-server', slack: 2 }
+  ] as const)
+    it(`computes the bits of learners that run by themselves: ${JSON.stringify(synchroniser)}`, async () => {
+      const [apart, together] = [await run(0, { synchroniser }), await run(8, { synchroniser })]
+      expect(together.finished.weightsSha256).to.equal(apart.finished.weightsSha256)
+      expect(apart.banked).to.equal(0)
+      // Each learner takes 30 steps, the first ones of them alone. On a machine with much else to do some come late now and then.
+      expect(together.banked).to.be.within(45, 87)
+    })
+
+  it('launches once for all of a bank what each learner launches by itself', async function () {
+    if (DEVICE !== 'cuda-host') this.skip()
+    expect(await run(0)).to.include({ launched: 90, banked: 0 })
+    const { launched, banked } = await run(3)
+    // Three learners a launch, but where one of them came late.
+    expect(launched).to.be.within(90 - (2 / 3) * banked, 90 - banked / 2)
+    // A bank of two, and the third learner by itself.
+    expect((await run(2)).banked).to.be.within(30, 58)
+  })
+
+  it('does so with convolutions by tiles and by libraries and batch norm by clusters, and with attention', async () => {
+    const text = await datasetFromText({ text: 'jack and jill went up the hill to fetch a pail of water. '.repeat(20), context: 16 })
+    const size = { layers: 1, heads: 2, width: 16, dropout: 0.1 }
+    const few = await openDataset('digits', { samples: 20 })
+    for (const more of [
+      { model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 6 } },
+      { model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } }
+    ] as const) {
+      const [apart, together] = [await run(0, more), await run(2, more)]
+      expect(together.finished.weightsSha256, more.model).to.equal(apart.finished.weightsSha256)
+      expect(together.banked, more.model).to.be.above(0)
+    }
+  })
+
+  it('makes several launches of more learners than one has room for', async () => {
+    // The arguments of a launch have room for 16 programs.
+    const more = { learners: 18, data: digits, until: { steps: 8 } } as const
+    const [apart, together] = [await run(0, more), await run(32, more)]
+    expect(together.finished.weightsSha256).to.equal(apart.finished.weightsSha256)
+    expect(together.banked).to.be.above(0)
+  })
+
+  it('goes on where a learner of it dies, and with the one that takes its place', async () => {
+    const text = `export default ({ replica, learner }) => {
+      let steps = 0
+      return async () => {
+        await replica.run(1)
+        if (learner < 3 && ++steps === 8 + 4 * learner) throw new Error('out of luck')
+      }
+    }`
+    const learner = new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+    const { finished, events, banked } = await run(3, { learner, until: { steps: 60 } })
+    expect(events.filter(({ event }) => event === 'learnerLost')).to.have.length(3)
+    expect(finished).to.include({ reason: 'completed', iterations: 60, learners: 3 })
+    expect(banked).to.be.above(60)
+  })
+
+  it('is refused by a number that is none', async () => {
+    const error = await refused('INVALID_OPTION', () => run('many'))
+    expect(error.message).to.match(/^ARBALEST_CUDA_BANK: received many; give the most learners of a bank/)
+  })
+})
