@@ -116,10 +116,14 @@ export class Evaluators {
 
 /**
  * How many evaluators measure a model: one for each core that `learners` use in training, since the learners rest meanwhile. If the backend does not
- * compute on cores, one evaluator, which keeps the first device busy.
+ * compute on cores, one for each of `devices`, which it keeps busy.
  */
-export function evaluatorCount(engine: Engine, backend: EngineBackend, learners = Infinity): number {
-  return engine.capabilities(backend).usesCores ? Math.min(learners, usableCores()) : 1
+export function evaluatorCount(
+  engine: Engine,
+  backend: EngineBackend,
+  { learners = Infinity, devices = 1 }: { readonly learners?: number; readonly devices?: number } = {}
+): number {
+  return engine.capabilities(backend).usesCores ? Math.min(learners, usableCores()) : devices
 }
 
 /** Divides every pass into `count` ranges of whole steps, as evenly as possible. Leaves out shares without samples. */

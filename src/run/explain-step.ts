@@ -54,7 +54,7 @@ export async function explainStep(options: ExplainOptions): Promise<Explanation>
       train: step,
       moved: vectors,
       group: { backend: name, layout: parameters, batch, rule: sma({}, { learners }), optimiser: step.segments.update[0]!.attributes },
-      evaluation: { programs: (vectors === 'all' ? moved! : onDevice).measuring, replicas: evaluatorCount(engine, name, learners) },
+      evaluation: { programs: (vectors === 'all' ? moved! : onDevice).measuring, replicas: evaluatorCount(engine, name, { learners }) },
       samples: 0,
       arenas: arenas && totalArenas(arenas)
     })

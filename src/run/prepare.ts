@@ -104,7 +104,10 @@ export async function prepareRun(given: Settings, engine: Engine, module: URL, s
   const own = <Given extends RunSettings>(settings: Given): Given => hosts?.host.ownSettings(settings) ?? settings
 
   const budget = MemoryBudget.now(engine, asked)
-  const evaluators = evaluatorCount(engine, asked.backend, mostLearners(own(asked).population))
+  const evaluators = evaluatorCount(engine, asked.backend, {
+    learners: mostLearners(own(asked).population),
+    devices: asked.devices.devices.length
+  })
   const dataMemory = budget.forData(engine)
   const sourcePlan = planRunSources({
     dataset,
@@ -291,7 +294,8 @@ function memoryOf(
     train,
     moved,
     group: groupSpec(train, settings, dataset.train.count),
-    evaluation: { programs, replicas: evaluators },
+    // Devices with memories of their own have one each.
+    evaluation: { programs, replicas: engine.capabilities(settings.backend).usesCores ? evaluators : 1 },
     samples,
     arenas: arenas && totalArenas(arenas),
     checkpoints: settings.checkpoint !== undefined

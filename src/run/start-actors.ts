@@ -257,14 +257,16 @@ function startEvaluators(
 ): Promise<Evaluators> {
   const { engine, handles } = scope
   const { backend, threads, seed } = settings
+  // Cores compute in one memory.
+  const devices = engine.capabilities(backend).usesCores ? 1 : settings.devices.devices.length
   const layout = programs.train.parameters
   const place = turns && { lease: turns.lease, job: turns.job }
   return Evaluators.start(
     {
       feed,
       group,
-      replicas: shares.map(() =>
-        handles.own(engine.createReplica({ backend, layout, threads, seed, ...place, ...(moved?.all && { moved }) }))
+      replicas: shares.map((_, i) =>
+        handles.own(engine.createReplica({ backend, device: i % devices, layout, threads, seed, ...place, ...(moved?.all && { moved }) }))
       ),
       tests: sources.tests,
       shares,

@@ -28,6 +28,8 @@ function learnerThat(does: string): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(text)}`)
 }
 
+const COMMON = { model: 'mlp', batch: 4, learners: 3, optimiser: { learningRate: 0.02 }, until: { steps: 30 } } as const
+
 /** On the stand-in's four devices, each with memory that the others cannot reach but through the collective. */
 describe('A job on several GPUs (cuda-host)', function () {
   this.timeout(120_000)
@@ -41,8 +43,7 @@ describe('A job on several GPUs (cuda-host)', function () {
 
   const run = async (more: Partial<TrainOptions>) => {
     const events: JobEvent[] = []
-    const common = { model: 'mlp', data, batch: 4, learners: 3, optimiser: { learningRate: 0.02 }, until: { steps: 30 } } as const
-    const job = train({ ...common, backend: 'cuda-host' as 'cuda', ...more })
+    const job = train({ ...COMMON, data, backend: 'cuda-host' as 'cuda', ...more })
     for await (const event of job) events.push(event)
     return { finished: await job.finished, events }
   }
@@ -111,9 +112,18 @@ describe('A job on several GPUs (cuda-host)', function () {
     expect(spread.finished).to.include({ reason: 'completed', iterations: 2 })
   })
 
-  it('is measured on one replica, which keeps a GPU busy', () => {
-    expect(evaluatorCount(engine, 'cuda-host', 8)).to.equal(1)
-    expect(evaluatorCount(engine, 'cpu', 8)).to.equal(Math.min(8, usableCores()))
+  it('is measured by a replica on each GPU, which keeps it busy', async () => {
+    expect(evaluatorCount(engine, 'cuda-host', { learners: 8 })).to.equal(1)
+    expect(evaluatorCount(engine, 'cuda-host', { learners: 8, devices: 3 })).to.equal(3)
+    expect(evaluatorCount(engine, 'cpu', { learners: 8, devices: 3 })).to.equal(Math.min(8, usableCores()))
+    // The first GPU alone has the evaluation average. By one replica afterwards the model is as good, whichever samples each has measured.
+    for (const more of [{}, { average: { name: 'ema', decay: 0.9 } }] as const) {
+      const job = train({ ...COMMON, data, backend: 'cuda-host' as 'cuda', devices: 3, ...more })
+      const { testLoss, testAccuracy } = await job.finished
+      const again = await job.model.evaluate(data)
+      expect(again.testLoss).to.be.closeTo(testLoss, 1e-5)
+      expect(again.testAccuracy).to.equal(testAccuracy)
+    }
   })
 
   it('is refused where it wants more than there are', async () => {

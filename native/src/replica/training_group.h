@@ -79,7 +79,7 @@ class TrainingGroup {
   virtual std::shared_ptr<Memory> shared_weights() const { return nullptr; }
 
   // Copies the model that is evaluated into a vector of the device: the evaluation average if there is one, otherwise the central model of
-  // the last whole round. Returns the number of that round. Throws INVALID_STATE for a vector of another device.
+  // the last whole round. Returns the number of that round. The calling thread uses a stream of that device.
   virtual int64_t copy_central(size_t device, const Memory& vector) const = 0;
 };
 

@@ -210,13 +210,22 @@ int64_t SynchronousGroup::copy_central(size_t device, const Memory& vector) cons
   // The first device alone keeps the evaluation average, for all of them.
   const size_t source = spec_.average || device >= averaging_.devices() ? 0 : device;
   Backend& backend = averaging_.backend(source);
-  if (vector.device() != &backend)
-    throw Error("INVALID_STATE",
-                "replica: it lies on another device than the model that is evaluated; create it on device " + std::to_string(source));
   const std::lock_guard lock(mutex_);
-  averaging_.follow(source);
-  backend.copy(vector.data(), averaging_.central(source).evaluated(round_), spec_.layout.bytes);
-  backend.synchronise();
+  const std::byte* const model = averaging_.central(source).evaluated(round_);
+  if (vector.device() == &backend) {
+    averaging_.follow(source);
+    backend.copy(vector.data(), model, spec_.layout.bytes);
+    backend.synchronise();
+    return round_;
+  }
+  std::vector<std::byte> between(spec_.layout.bytes);
+  {
+    // The calling thread's stream is one of the other device.
+    const UsedStream used(backend, nullptr);
+    averaging_.follow(source);
+    backend.read(between.data(), model, between.size());
+  }
+  vector.device()->write(vector.data(), between.data(), between.size());
   return round_;
 }
 
