@@ -169,6 +169,9 @@ describe(`The CUDA backend (${DEVICE})`, () => {
       for (const j of [0, 1, 2]) run.add(j)
       const before = launches()
       for (let t = 0; t < 5; t++) for (const step of ['compute', 'finish'] as const) for (const j of [0, 1, 2]) run[step](j)
+      // What is queued counts once it has run.
+      run.central()
+      for (const j of [0, 1, 2]) run.weights(j)
       const after = launches()
       return ['18OptimiseAndAverageI', '8OptimiseI', '7AverageI'].map((kernel) => {
         const of = (counts: Readonly<Record<string, number>>) =>
