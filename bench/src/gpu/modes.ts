@@ -9,8 +9,8 @@ export type Mode = (typeof MODES)[number]
 export const USUAL_MODES: readonly Mode[] = ['eager', 'graph', 'streams', 'stacked', 'compile-graph', 'compile']
 
 /**
- * The ways in which several learners of ours can run beside the usual one, in which each runs on a stream of its own: their last steps as one, or all of
- * their kernels as one in so many banks.
+ * The ways in which several learners of ours can run. Usually each has a stream of its own. In lockstep one launch takes the step of all. In a bank one
+ * launch makes what all of its learners would launch.
  */
 export const OWN_WAYS = {
   lockstep: { lockstep: true, banks: 0 },

@@ -44,8 +44,8 @@ class DeviceStream : public Stream {
     DeviceStream& stream;
     std::function<void()> work;  // queues on that stream
   };
-  // In a recording: all branches run after all work that has been queued before, and before all that is queued from now on; they may run at
-  // the same time.
+  // In a recording: the branches may run at the same time. They start when the work that was queued before them is done, and later work
+  // starts when all branches are done.
   virtual void run_branches(std::span<const Branch> branches) = 0;
 
   // Device memory for a pass that ends with a wait, kept for later passes. Threads of one stream take turns.

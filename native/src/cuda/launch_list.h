@@ -18,8 +18,7 @@ class KeptLaunch {
   virtual ~KeptLaunch() = default;
   // Whether the two do the same to other memory, so that they may be queued together.
   virtual bool is_like(const KeptLaunch& other) const = 0;
-  // In a recording of `stream`: queues `all`, which are like this one. They may run at the same time, after all that has been queued
-  // before.
+  // In a recording of `stream`: queues `all`, which are like this one. They start when earlier work is done, and may run at the same time.
   virtual void queue(std::span<const KeptLaunch* const> all, DeviceStream& stream) const = 0;
 };
 

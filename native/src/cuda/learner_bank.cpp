@@ -42,8 +42,10 @@ void count_refusal(const std::string& why) {
   counts().report.refusal = why;
 }
 
-// A learner waits for so many of its own steps, within these bounds: the last is for one that has not taken two steps.
-constexpr double kPatience = 4, kLeastPatience = 5e-3, kMostPatience = 1, kFirstPatience = 0.1;
+// How long a learner waits for the others: this many of its own steps, but between the two bounds, in seconds.
+constexpr double kStepsOfPatience = 4, kLeastPatience = 5e-3, kMostPatience = 1;
+// A learner that has not taken a step here yet does not know how long its steps are.
+constexpr double kFirstPatience = 0.1;
 
 // Where a recording ends so, learners run by themselves: they need less memory at once, and know what cannot be recorded.
 bool leaves_learners_alone(const Error& error) { return error.code() == "OUT_OF_MEMORY" || error.code() == "UNSUPPORTED_OPERATOR"; }
@@ -80,7 +82,9 @@ class Seat final : public Recording {
   const LaunchList& launches() const { return launches_; }
 
   // Seconds for which it waits for others when it comes.
-  double patience() const { return left_ ? std::clamp(kPatience * seconds_since(*left_), kLeastPatience, kMostPatience) : kFirstPatience; }
+  double patience() const {
+    return left_ ? std::clamp(kStepsOfPatience * seconds_since(*left_), kLeastPatience, kMostPatience) : kFirstPatience;
+  }
 
  private:
   const std::shared_ptr<LearnerBank> bank_;
@@ -109,8 +113,10 @@ class LearnerBank {
     const std::lock_guard lock(mutex_);
     std::erase(seats_, &seat);
     std::erase(coming_, &seat);
+    // A later seat may have its address.
+    refused_.clear();
     if (std::erase(expected_, &seat) > 0) recording_.reset();
-    // Those who wait may be all that are left.
+    // The learners that wait may now be complete.
     changed_.notify_all();
   }
 
@@ -152,7 +158,7 @@ class LearnerBank {
     }
     LearnerBank& bank;
     const Seat* const seat;
-    const std::shared_ptr<Event> begin;  // after all that its learner has queued
+    const std::shared_ptr<Event> begin;  // its learner's earlier work is done
     bool over = false;                   // the step has been queued, has failed, or is each learner's own
     std::shared_ptr<Event> end;          // of the step that was queued
     std::exception_ptr failure;

@@ -124,7 +124,7 @@ template <class Way> void queue(const Way& way, DeviceStream& stream) {
   queue_as(way, 1, OneProgram<typename Way::Program>{way.program}, stream);
 }
 
-// As many as kMostRows at most.
+// At most kMostPrograms of them.
 template <class Way> void queue_rows(std::span<const Way* const> ways, DeviceStream& stream) {
   Programs<typename Way::Program> programs;
   for (size_t row = 0; row < ways.size(); ++row) std::memcpy(programs.bytes[row], &ways[row]->program, sizeof ways[row]->program);

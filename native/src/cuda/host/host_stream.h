@@ -60,14 +60,13 @@ class HostStream final : public DeviceStream {
 
  private:
   void queue_copy(void* to, const void* from, size_t bytes) override;
+  std::exception_ptr failure();
   void work();
 
   StepParameters parameters_;
   std::vector<int64_t> samples_;
   std::vector<uint8_t> batch_;
   std::vector<int32_t> labels_;
-  std::exception_ptr failure();
-
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false;
   size_t recorded_on_side_ = 0;
