@@ -118,7 +118,7 @@ describe('A job on several GPUs (cuda-host)', function () {
     expect(evaluatorCount(engine, 'cuda-host', { learners: 8, devices: 3 })).to.equal(3)
     expect(evaluatorCount(engine, 'cpu', { learners: 8, devices: 3 })).to.equal(Math.min(8, usableCores()))
     // Enough test samples for each to have a share.
-    const data = await openDataset('digits', { samples: 3000 })
+    const many = await openDataset('digits', { samples: 3000 })
     // The first GPU alone has the evaluation average. By one replica afterwards the model is as good, whichever samples each has measured.
     for (const more of [{}, { average: { name: 'ema', decay: 0.9 } }] as const) {
       const { createReplica } = engine
@@ -130,10 +130,10 @@ describe('A job on several GPUs (cuda-host)', function () {
           return createReplica(options)
         }
       })
-      const job = train({ ...COMMON, data, backend: 'cuda-host' as 'cuda', devices: 3, ...more })
+      const job = train({ ...COMMON, data: many, backend: 'cuda-host' as 'cuda', devices: 3, ...more })
       const { testLoss, testAccuracy } = await job.finished.finally(() => Object.assign(engine, { createReplica }))
       expect(devices).to.deep.equal([0, 1, 2])
-      const again = await job.model.evaluate(data)
+      const again = await job.model.evaluate(many)
       expect(again.testLoss).to.be.closeTo(testLoss, 1e-5)
       expect(again.testAccuracy).to.equal(testAccuracy)
     }
