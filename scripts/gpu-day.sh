@@ -279,6 +279,8 @@ step synchronisers 120 node scripts/test-gpu.js synchronisers
 if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
 # The figures that are to be reached, and why where they are not.
 step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
+# Attention by tiles beside PyTorch's.
+step bench-gpt 280 bash -c 'gpu gpt b16 k1 k8 bf16 eager graph streams --pairs 3 --seconds 2'
 profile() {
   if command -v ncu >/dev/null; then step "$1" "$2" bash -c "kernels $1 $3"; elif chosen "$1"; then echo "$1: left out, there is no ncu on this machine"; fi
 }

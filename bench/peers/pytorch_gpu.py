@@ -1,4 +1,4 @@
-"""Trains a model on a GPU, on random data that lies there, and tells how many images a second it manages.
+"""Trains a model on a GPU, on random data that lies there, and tells how many images, or tokens of texts, a second it manages.
 
 Modes, all in channels last; in bfloat16 with float32 master weights, which a launch narrows and another widens gradients for, as with us:
 
@@ -43,36 +43,77 @@ def arguments(given=None):
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--learners", type=int, default=1, help="models of `streams`, replicas of the stacked modes")
-    parser.add_argument("--sample", type=int, nargs=3, required=True, metavar=("C", "H", "W"))
+    parser.add_argument("--sample", type=int, nargs="+", required=True, help="C H W of images, or T of tokens, whose target is the next one")
     parser.add_argument("--count", type=int, required=True, help="samples in memory")
-    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--classes", type=int, default=10, help="of images; of texts the tokens that there are")
     parser.add_argument("--precision", choices=("f32", "bf16"), default="bf16")
     parser.add_argument("--device", default="cuda", help="cpu: to look at the unrecorded modes where there is no GPU")
     return parser.parse_args(given)
 
 
-class Data:
-    """Samples on the device, and the next batch of them in tensors that never move: x (B, C, H, W), y (B), or one batch a replica, x (K, B, C, H, W).
+class Order:
+    """The order of an epoch's samples on the device, and those of the next batch.
 
-    `fill` is the device's work alone and may be part of a graph: where the batch begins lies on the device, too. `turn` is not, and comes
-    before each `fill`.
+    `choose` is the device's work alone and may be part of a graph: where the batch begins lies on the device, too. `turn` is not, and comes
+    before each of them.
     """
+
+    def __init__(self, options, rows):
+        if rows > options.count:
+            raise ValueError(f"--count: received {options.count}; a step takes {rows} samples, give as many at least")
+        self.rows = rows
+        self.order = torch.randperm(options.count, device=options.device)
+        self.begin = torch.arange(rows, device=options.device)
+        self.at = self.begin.clone()
+        self.chosen = torch.empty_like(self.begin)
+        self.steps = self.left = options.count // rows
+
+    def turn(self):
+        """An epoch that is over is followed by another, in an order of its own."""
+        if self.left == 0:
+            self.order.copy_(torch.randperm(self.order.numel(), device=self.order.device))
+            self.at.copy_(self.begin)
+            self.left = self.steps
+        self.left -= 1
+
+    def choose(self):
+        torch.index_select(self.order, 0, self.at, out=self.chosen)
+        self.at.add_(self.rows)
+
+
+class Text(Order):
+    """One text of tokens (N * T + 1) on the device, of which a batch is some windows: x (B, T), and the tokens that follow, y (B, T)."""
+
+    def __init__(self, options):
+        (length,) = options.sample
+        super().__init__(options, options.batch)
+        self.units = self.rows * length
+        self.samples = torch.randint(0, options.classes, (options.count * length + 1,), device=options.device)
+        self.window = torch.arange(length, device=options.device)
+        self.x = torch.empty((options.batch, length), dtype=torch.long, device=options.device)
+        self.y = torch.empty_like(self.x)
+
+    def share(self, first):
+        self.samples = first.samples
+
+    def fill(self):
+        self.choose()
+        at = (self.chosen[:, None] * self.window.numel() + self.window).flatten()
+        torch.index_select(self.samples, 0, at, out=self.x.view(-1))
+        torch.index_select(self.samples, 0, at + 1, out=self.y.view(-1))
+
+
+class Data(Order):
+    """Images on the device, and the next batch of them in tensors that never move: x (B, C, H, W), y (B), or one batch a replica, x (K, B, C, H, W)."""
 
     def __init__(self, options, replicas=None):
         device, (channels, height, width) = options.device, options.sample
         batches = (options.batch,) if replicas is None else (replicas, options.batch)
-        self.rows = options.batch * (replicas or 1)
-        if self.rows > options.count:
-            raise ValueError(f"--count: received {options.count}; a step takes {self.rows} samples, give as many at least")
+        super().__init__(options, options.batch * (replicas or 1))
+        self.units = self.rows
         # Channels last, as they are wanted.
         self.samples = torch.randint(0, 256, (options.count, height * width * channels), dtype=torch.uint8, device=device)
         self.labels = torch.randint(0, options.classes, (options.count,), device=device)
-        self.order = torch.randperm(options.count, device=device)
-        self.begin = torch.arange(self.rows, device=device)
-        self.at = self.begin.clone()
-        self.steps = self.left = options.count // self.rows
-
-        self.chosen = torch.empty_like(self.begin)
         self.raw = torch.empty((self.rows, self.samples.shape[1]), dtype=torch.uint8, device=device)
         self.pixels = self.raw.view(*batches, height, width, channels).movedim(-1, -3)
         self.shift = torch.tensor(-MEAN / DEVIATION, device=device)
@@ -85,20 +126,14 @@ class Data:
             self.x = together.permute(3, 0, 4, 1, 2)
         self.y = torch.empty(batches, dtype=torch.long, device=device)
 
-    def turn(self):
-        """An epoch that is over is followed by another, in an order of its own."""
-        if self.left == 0:
-            self.order.copy_(torch.randperm(self.order.numel(), device=self.order.device))
-            self.at.copy_(self.begin)
-            self.left = self.steps
-        self.left -= 1
+    def share(self, first):
+        self.samples, self.labels = first.samples, first.labels
 
     def fill(self):
-        torch.index_select(self.order, 0, self.at, out=self.chosen)
+        self.choose()
         torch.index_select(self.samples, 0, self.chosen, out=self.raw)
         torch.index_select(self.labels, 0, self.chosen, out=self.y.view(-1))
         torch.add(self.shift, self.pixels, alpha=1 / DEVIATION, out=self.x)
-        self.at.add_(self.rows)
 
 
 class Trained:
@@ -137,17 +172,23 @@ def products(model):
 
 def one_model(options):
     """Data, and a function that makes a step of it."""
-    data = Data(options)
-    model = build(options.model, options.sample, options.classes).to(options.device, memory_format=torch.channels_last)
+    text = len(options.sample) == 1
+    if text:
+        data, model = Text(options), build(options.model, options.sample, options.classes, dropout=0).to(options.device)
+    else:
+        data = Data(options)
+        model = build(options.model, options.sample, options.classes).to(options.device, memory_format=torch.channels_last)
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             # Nobody reads it, and counting is a kernel a layer.
             module.num_batches_tracked = None
-    narrow = [p for module in products(model).values() for p in module.parameters()] if options.precision == "bf16" else []
+    # Of a model of texts all are: layer norm takes no float32 parameters beside bfloat16.
+    computing = [model] if text else products(model).values()
+    narrow = list(dict.fromkeys(p for module in computing for p in module.parameters())) if options.precision == "bf16" else []
     trained = Trained(list(model.parameters()), narrow)
 
     def loss_of(x, y):
-        return F.cross_entropy(model(x).float(), y)
+        return F.cross_entropy(model(x).float().flatten(0, y.dim() - 1), y.flatten())
 
     forward = torch.compile(loss_of, mode=COMPILED[options.mode]) if options.mode in COMPILED else loss_of
 
@@ -208,6 +249,8 @@ def stacked(options):
     """The same of replicas side by side: one grouped kernel where there were as many as learners."""
     from torch.func import functional_call, vmap
 
+    if len(options.sample) == 1:
+        raise ValueError(f"--mode: received {options.mode} of {options.model}; replicas are stacked of models of images")
     replicas = [build(options.model, options.sample, options.classes).to(options.device) for _ in range(options.learners)]
     parameters = stack(replicas)
     base = copy.deepcopy(replicas[0]).to("meta")
@@ -258,7 +301,7 @@ def recorded(data, compute):
 
 
 def on_streams(options):
-    """A function that makes a step of each of as many models as there are learners, and the samples of all these steps.
+    """A function that makes a step of each of as many models as there are learners, and the images or tokens of all these steps.
 
     Nothing joins the streams after a step: the k-th model's next step waits for its own last one alone, as a learner's does.
     """
@@ -268,7 +311,7 @@ def on_streams(options):
         if models:
             # One copy of the samples is enough, as it is for our learners.
             _, first, _ = models[0]
-            data.samples, data.labels = first.samples, first.labels
+            data.share(first)
         models.append((torch.cuda.Stream(), data, recorded(data, compute)))
     # All of this was queued on other streams than those that replay it.
     torch.cuda.synchronize()
@@ -279,11 +322,11 @@ def on_streams(options):
                 data.turn()
                 replay()
 
-    return step, sum(data.rows for _, data, _ in models)
+    return step, sum(data.units for _, data, _ in models)
 
 
 def prepared(options):
-    """A function that makes one step, and the samples of it."""
+    """A function that makes one step, and the images or tokens of it."""
     if options.mode == "streams":
         return on_streams(options)
     data, compute = (stacked if options.mode in STACKED else one_model)(options)
@@ -294,7 +337,7 @@ def prepared(options):
         data.turn()
         compute()
 
-    return step, data.rows
+    return step, data.units
 
 
 def main():
@@ -304,7 +347,7 @@ def main():
     tf32 = os.environ.get("ARBALEST_TF32") == "1"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
     synchronise = torch.cuda.synchronize if options.device == "cuda" else lambda: None
-    step, images = prepared(options)
+    step, units = prepared(options)
 
     def run(seconds):
         synchronise()
@@ -316,7 +359,7 @@ def main():
             done += 10
             elapsed = time.perf_counter() - start
             if elapsed >= seconds:
-                return {"work": done * images, "seconds": elapsed}
+                return {"work": done * units, "seconds": elapsed}
 
     run(1.0)
     serve(run, version=torch.__version__, mode=options.mode)

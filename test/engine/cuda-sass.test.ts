@@ -57,10 +57,13 @@ describe('The machine code of the CUDA kernels', () => {
     expect(spilling).to.deep.equal([])
   })
 
-  it('multiplies by tensor cores in convolutions by tiles, and nowhere else: all other matrices are those of cuDNN and cuBLASLt', () => {
+  it('multiplies by tensor cores in convolutions and attention by tiles, and nowhere else: all other matrices are those of cuDNN and cuBLASLt', () => {
     const multiplying = [...kernels].filter(([, code]) => /\b(HMMA|HGMMA|IMMA|DMMA)\b/.test(code)).map(([name]) => name)
-    const byTiles = [...named('TileConvolution'), ...named('TileWeightsGradient')].map(([name]) => name)
-    expect(byTiles).not.to.be.empty
+    const byTiles = ['TileConvolution', 'TileWeightsGradient', '13TileAttention', 'TileAttentionGradients'].flatMap((program) => {
+      const found = named(program).map(([name]) => name)
+      expect(found, program).not.to.be.empty
+      return found
+    })
     expect(multiplying).to.have.members(byTiles)
   })
 })

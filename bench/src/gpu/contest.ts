@@ -240,7 +240,7 @@ export function bestOf(
 
 function inWords(finding: Finding): string {
   if ('failure' in finding) return finding.failure
-  if ('rate' in finding) return `${finding.rate.median.toFixed(0)} images/s`
+  if ('rate' in finding) return `${finding.rate.median.toFixed(0)} a second`
   const { ratio, peerMode, apart } = finding.compared
   return `${ratio.toFixed(2)} times PyTorch's ${peerMode}${apart ? ', each alone on the GPU' : ''}`
 }

@@ -1,4 +1,4 @@
-import type { Case } from '../cases.js'
+import { unitsOf, type Case } from '../cases.js'
 import { subjectOf } from './contest.js'
 import { isOutOfMemory } from './memory.js'
 import { MODES, OWN_NAMES, isReplicated, type Mode, type OwnWay } from './modes.js'
@@ -9,7 +9,7 @@ export interface Result {
   readonly bench: 'gpu'
   readonly case: string
   readonly peer: 'pytorch'
-  readonly unit: 'images/s'
+  readonly unit: 'images/s' | 'tokens/s'
   readonly ours?: Rate
   /** Our rate with the learners in other ways than on streams, if there are several. */
   readonly ways: Readonly<Partial<Record<OwnWay, Rate>>>
@@ -42,7 +42,7 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
     bench: 'gpu',
     case: one.name,
     peer: 'pytorch',
-    unit: 'images/s',
+    unit: `${unitsOf(one.model).unit}/s`,
     ...(ours && { ours }),
     ways: Object.fromEntries(ways.filter(([, rate]) => rate !== undefined)),
     peerModes: Object.fromEntries(tried.filter(([, found]) => found !== undefined)),

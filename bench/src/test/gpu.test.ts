@@ -129,7 +129,7 @@ describe('The comparison on a GPU', () => {
     const given = options({ journal: new Journal(PLACE) })
     await whole(k8, given)
     expect(found(k8, given).failures).to.deep.equal({ ours: 'no ours here' })
-    expect(told).to.include('resnet32 b16 k8 bf16: ours: no ours here').and.include('resnet32 b16 k8 bf16: lockstep: 500 images/s')
+    expect(told).to.include('resnet32 b16 k8 bf16: ours: no ours here').and.include('resnet32 b16 k8 bf16: lockstep: 500 a second')
   })
 
   it('has stacked replicas operator by operator where they cannot be recorded', async () => {

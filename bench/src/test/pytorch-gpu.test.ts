@@ -35,6 +35,6 @@ describe('PyTorch as a peer on a GPU', function () {
     if (python('-c', needs).status !== 0) skip(this, `no ${PYTHON} here that has PyTorch 2.4 or newer; name one in ARBALEST_PYTHON`)
     const { status, stdout, stderr } = python(CHECK)
     expect(status, stderr).to.equal(0)
-    expect(stdout.match(/^ok /gm)).to.have.length(3)
+    expect(stdout.match(/^ok /gm)).to.have.length(5)
   })
 })

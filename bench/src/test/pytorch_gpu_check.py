@@ -80,6 +80,39 @@ def bfloat16_stays_bfloat16():
         assert all(dtype == torch.bfloat16 and last for _, dtype, last in seen), (mode, seen)
 
 
-for check in (batches_come_from_the_epoch, replicas_train_as_they_would_alone, bfloat16_stays_bfloat16):
+def texts_are_windows_whose_targets_follow():
+    for precision in ("f32", "bf16"):
+        asked = options("eager", "gpt", (16,), precision)
+        data, compute = peer.one_model(asked)
+        for _ in range(data.steps + 1):
+            data.turn()
+            compute()
+            for row, window in enumerate(data.chosen):
+                first = int(window) * 16
+                assert torch.equal(data.x[row], data.samples[first : first + 16])
+                assert torch.equal(data.y[row], data.samples[first + 1 : first + 17])
+        assert data.units == 2 * 16
+
+
+def texts_train_in_the_precision_that_was_asked_for():
+    seen = []
+    attention = F.scaled_dot_product_attention
+    F.scaled_dot_product_attention = lambda q, *rest, **named: seen.append(q.dtype) or attention(q, *rest, **named)
+    for precision, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+        step, _ = peer.prepared(options("eager", "gpt", (16,), precision))
+        step()
+        assert seen and all(each == dtype for each in seen), (precision, seen)
+        seen.clear()
+    F.scaled_dot_product_attention = attention
+
+
+CHECKS = (
+    batches_come_from_the_epoch,
+    replicas_train_as_they_would_alone,
+    bfloat16_stays_bfloat16,
+    texts_are_windows_whose_targets_follow,
+    texts_train_in_the_precision_that_was_asked_for,
+)
+for check in CHECKS:
     check()
     print(f"ok {check.__name__}", flush=True)

@@ -74,16 +74,22 @@ template <Operand kOperand, Lines kLines> class TileLines {
 #endif
 };
 
-template <class Left, class Right> EVERYWHERE void add_product(TileSum& sum, const Left& left, const Right& right, int lane) {
 #if defined(__CUDA_ARCH__)
+// Adds the product of a lane's parts of two operands to its part of a sum.
+__device__ inline void multiply_tiles(float (&sum)[8], const uint32_t (&left)[4], const uint32_t (&right)[4]) {
   WHOLLY_UNROLLED
   for (int half = 0; half < 2; ++half) {
-    float* const at = sum.at + half * 4;
+    float* const at = sum + half * 4;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(at[0]), "+f"(at[1]), "+f"(at[2]), "+f"(at[3])
-                 : "r"(left.word[0]), "r"(left.word[1]), "r"(left.word[2]), "r"(left.word[3]), "r"(right.word[half * 2]),
-                   "r"(right.word[half * 2 + 1]));
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[half * 2]), "r"(right[half * 2 + 1]));
   }
+}
+#endif
+
+template <class Left, class Right> EVERYWHERE void add_product(TileSum& sum, const Left& left, const Right& right, int lane) {
+#if defined(__CUDA_ARCH__)
+  multiply_tiles(sum.at, left.word, right.word);
 #else
   for (int i = 0; i < 8; ++i)
     for (int k = 0; k < kTile; ++k) sum.at[i] += left.element(TileSum::row(lane, i), k) * right.element(k, TileSum::column(lane, i));

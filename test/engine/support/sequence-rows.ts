@@ -150,7 +150,12 @@ const attentionCases: Use[] = [
   [1, 37, 7, 7],
   [2, 65, 66, 2],
   [1, 203, 10, 2],
-  [1, 301, 33, 1]
+  [1, 301, 33, 1],
+  // Heads of 8 features and more, by eights, over several pieces of a sequence.
+  [1, 150, 128, 1],
+  [2, 261, 80, 2],
+  [1, 129, 128, 2],
+  [3, 128, 16, 1]
 ].map(([n, t, f, heads]) => ({
   name: `${named([n!, t!, f!])} with ${heads} heads`,
   attributes: { heads: heads! },

@@ -1,6 +1,6 @@
 // Self-attention, causal, over all places, or over those before each sequence's length (Vaswani et al., "Attention is all you need",
-// NeurIPS 2017): heads apart, their scores by a batched product in f32, probabilities of each row, the values' mean by another product,
-// heads together again.
+// NeurIPS 2017). By tiles where they take it (tile_attention.h), otherwise with the scores in memory: heads apart, their scores by a
+// batched product in f32, probabilities of each row, the values' mean by another product, heads together again.
 #include <cmath>
 #include <limits>
 
@@ -9,6 +9,7 @@
 #include "cuda/operators/heads.h"
 #include "cuda/operators/queued.h"
 #include "cuda/operators/sequence_length.h"
+#include "cuda/operators/tile_attention.h"
 #include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
@@ -74,10 +75,12 @@ struct AttentionBuffers {
 };
 
 size_t attention_scratch(const LoweringRequest& request) {
+  if (is_tile_attention(request.precision, request.outputs.at(0).shape, request.attributes)) return 0;
   return AttentionBuffers(Heads(request.outputs.at(0).shape, request.attributes), request.precision).buffers.bytes();
 }
 
 template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
+  if (is_tile_attention(spec.precision, spec.outputs[0].shape(), spec.attributes)) return make_tile_attention<Causal>(spec, stream);
   const Heads at(spec.outputs[0].shape(), spec.attributes);
   const AttentionBuffers in(at, spec.precision, spec.scratch);
   return by_packs(spec.precision, at.width, [&]<class P>(P) {

@@ -1,6 +1,6 @@
 // The gradient of self-attention, causal, over all places, or over those before each sequence's length. With p the probabilities, computed
 // again from the scores and the sum that the forward operator kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d -
-// D). Five products by the library, one kernel between them.
+// D). By tiles where they take it (tile_attention.h), otherwise five products by the library, one kernel between them.
 #include <cmath>
 
 #include "cuda/operators/batched_product.h"
@@ -8,6 +8,7 @@
 #include "cuda/operators/heads.h"
 #include "cuda/operators/queued.h"
 #include "cuda/operators/sequence_length.h"
+#include "cuda/operators/tile_attention.h"
 #include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
@@ -68,10 +69,14 @@ struct AttentionBackwardBuffers {
 };
 
 size_t attention_backward_scratch(const LoweringRequest& request) {
-  return AttentionBackwardBuffers(Heads(request.inputs.at(1).shape, request.attributes), request.precision).buffers.bytes();
+  const Shape& features = request.inputs.at(1).shape;
+  if (is_tile_attention(request.precision, features, request.attributes))
+    return tile_attention_backward_scratch(features, request.attributes);
+  return AttentionBackwardBuffers(Heads(features, request.attributes), request.precision).buffers.bytes();
 }
 
 template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  if (is_tile_attention(spec.precision, spec.inputs[1].shape(), spec.attributes)) return make_tile_attention_backward<Causal>(spec, stream);
   const Heads at(spec.inputs[1].shape(), spec.attributes);
   const AttentionBackwardBuffers in(at, spec.precision, spec.scratch);
   return by_packs(spec.precision, at.width, [&]<class P>(P) {
