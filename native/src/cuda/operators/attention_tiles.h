@@ -17,8 +17,9 @@ inline constexpr float kLog2e = 1.44269504f;
 // Places of a block.
 inline constexpr int kPlaces = kWarps * kTile;
 
-// Where the features of a head lie in (N, T, parts, heads, width).
+// Features of a head in (N, T, parts, heads, width).
 struct Features {
+  const Bf16* data;
   int parts, part;
 
   EVERYWHERE int64_t at(const Heads& of, int sequence, int head, int t) const {
@@ -50,15 +51,20 @@ struct HeadPlaces {
 template <int W> struct HeadLines {
   static constexpr int kLine = W + kGap;
 
-  // `lines` places from `first` on; those that do not count are zeros, for zero times NaN is NaN.
-  EVERYWHERE static void begin_copies(const Bf16* from, const Features& features, const Heads& of, const HeadPlaces& places, int first,
+  // `lines` places of `one` from `first` on, and behind them those of `other`, if it has data; what does not count is zeros, for zero times
+  // NaN is NaN.
+  EVERYWHERE static void begin_copies(const Features& one, const Features& other, const Heads& of, const HeadPlaces& places, int first,
                                       int lines, Bf16* to, int thread) {
     constexpr int kPacks = W / 8;
-    for (int i = thread; i < lines * kPacks; i += kThreads) {
-      const int pack = i % kPacks, line = i / kPacks, t = first + line;
+    const int all = other.data ? 2 * lines : lines;
+    // Registers are for sums.
+    UNROLLED(1)
+    for (int i = thread; i < all * kPacks; i += kThreads) {
+      const int pack = i % kPacks, line = i / kPacks, t = first + line % lines;
+      const Features from = line < lines ? one : other;
       const bool present = t < places.count && pack * 8 < of.width;
-      begin_copy(to + line * kLine + pack * 8, present ? from + features.at(of, places.sequence, places.head, t) + pack * 8 : from,
-                 present);
+      const int64_t at = present ? from.at(of, places.sequence, places.head, t) + pack * 8 : 0;
+      begin_copy(to + line * kLine + pack * 8, from.data + at, present);
     }
   }
 
@@ -73,15 +79,18 @@ template <int W> struct HeadLines {
 
   // The sums of a warp's 16 places from `first` on, each row times its factor.
   EVERYWHERE static void write_rows(const WarpTile (&sums)[W / kTile], const WarpRows& factors, const Heads& of, const HeadPlaces& places,
-                                    int first, Bf16* to, const Features& features, int lane) {
+                                    int first, Bf16* to, int parts, int part, int lane) {
+    int64_t rows[WarpRows::kRows];
+    each_pair(lane, [&](int, int row, int, int r) {
+      rows[r] = Features{to, parts, part}.at(of, places.sequence, places.head, first + row);
+    });
     WHOLLY_UNROLLED
     for (int column = 0; column < W; column += kTile)
       each_pair(lane, [&](int i, int row, int c, int r) {
-        const int t = first + row;
-        if (t >= of.length || column + c >= of.width) return;
+        if (first + row >= of.length || column + c >= of.width) return;
         const WarpTile& sum = sums[column / kTile];
         const Pack<Bf16, 2> pair{{Bf16(sum.at[i] * factors.at[r]), Bf16(sum.at[i + 1] * factors.at[r])}};
-        write(to, (features.at(of, places.sequence, places.head, t) + column + c) / 2, pair);
+        write(to, (rows[r] + column + c) / 2, pair);
       });
   }
 };

@@ -41,7 +41,7 @@ template <int W, bool Causal> struct TileAttention {
       for (WarpTile& sum : own.sums) sum.clear();
       own.highest.fill(-std::numeric_limits<float>::infinity());
       own.total.fill(0);
-      InShared::begin_copies(qkv, {3, 0}, of, places, places.first, kPlaces, queries, thread);
+      InShared::begin_copies({qkv, 3, 0}, {}, of, places, places.first, kPlaces, queries, thread);
     }
     begin_stage(phase, places, queries, thread);
     if (phase > 0) add(phase - 1, places, queries, thread, own);
@@ -59,11 +59,8 @@ template <int W, bool Causal> struct TileAttention {
   EVERYWHERE static Bf16* at_stage(int stage, Bf16* queries) { return queries + (kPlaces + stage % 2 * 2 * kKeys) * InShared::kLine; }
 
   EVERYWHERE void begin_stage(int stage, const HeadPlaces& places, Bf16* queries, int thread) const {
-    Bf16* const keys = at_stage(stage, queries);
-    if (stage * kKeys < end(places)) {
-      InShared::begin_copies(qkv, {3, 1}, of, places, stage * kKeys, kKeys, keys, thread);
-      InShared::begin_copies(qkv, {3, 2}, of, places, stage * kKeys, kKeys, keys + kKeys * InShared::kLine, thread);
-    }
+    if (stage * kKeys < end(places))
+      InShared::begin_copies({qkv, 3, 1}, {qkv, 3, 2}, of, places, stage * kKeys, kKeys, at_stage(stage, queries), thread);
     end_of_copies();
   }
 
@@ -138,7 +135,7 @@ template <int W, bool Causal> struct TileAttention {
     combine_lanes(total, [](float a, float b) { return a + b; });
     WHOLLY_UNROLLED
     for (int r = 0; r < WarpRows::kRows; ++r) inverse.at[r] = total.at[r] == 0 ? 0 : 1 / total.at[r];
-    InShared::write_rows(own.sums, inverse, of, places, first, y, {1, 0}, lane);
+    InShared::write_rows(own.sums, inverse, of, places, first, y, 1, 0, lane);
     if (!log_sum) return;
     each_pair(lane, [&](int, int row, int column, int r) {
       if (column != 0 || first + row >= of.length) return;

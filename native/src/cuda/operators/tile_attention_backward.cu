@@ -23,7 +23,7 @@ struct MeanGradients {
     const int t = static_cast<int>(row % of.length), matrix = static_cast<int>(row / of.length);
     const int sequence = matrix / of.heads, head = matrix % of.heads;
     if (t >= places_of(lengths, sequence, of.length)) return 0;
-    const int64_t first = Features{1, 0}.at(of, sequence, head, t) / 8;
+    const int64_t first = Features{y, 1, 0}.at(of, sequence, head, t) / 8;
     Sum found = 0;
     for (int pack = lane; pack < of.width / 8; pack += lanes) {
       const Pack<Bf16, 8> result = read<Bf16, 8>(y, first + pack), gradient = read<Bf16, 8>(gy, first + pack);
@@ -95,12 +95,11 @@ template <int W, bool Causal, bool kOfKeys> struct TileAttentionGradients {
 
   // Keys and values, or queries and gradients of y.
   EVERYWHERE void begin_pair(bool keys, const HeadPlaces& places, int first, int count, Bf16* to, int thread) const {
-    InShared::begin_copies(qkv, {3, keys ? 1 : 0}, of, places, first, count, to, thread);
-    Bf16* const second = to + count * InShared::kLine;
-    InShared::begin_copies(keys ? qkv : gy, keys ? Features{3, 2} : Features{1, 0}, of, places, first, count, second, thread);
+    InShared::begin_copies({qkv, 3, keys ? 1 : 0}, keys ? Features{qkv, 3, 2} : Features{gy, 1, 0}, of, places, first, count, to, thread);
   }
 
   EVERYWHERE void take_queries(const HeadPlaces& places, int first, int count, Query* to, int thread) const {
+    UNROLLED(1)
     for (int i = thread; i < count; i += kThreads) {
       const bool present = first + i < places.count;
       const int64_t row = places.row(of, first + i);
@@ -120,17 +119,18 @@ template <int W, bool Causal, bool kOfKeys> struct TileAttentionGradients {
   EVERYWHERE void add(int stage, const HeadPlaces& places, Bf16* lines, int thread, Own& own) const {
     const int lane = thread % 32, line = thread / 32 * kTile, first = places.first + line, begun = begin(places) + stage * kOthers;
     if (first >= places.count) return;
-    const Bf16 *const others = at_stage(stage, lines), *const other_values = others + kOthers * InShared::kLine;
+    const Bf16* const others = at_stage(stage, lines);
     const Query* const of_stage = queries(lines) + (kOfKeys ? stage % 2 * kOthers : line);
-    const auto left = InShared::left(lines, line, lane), left_values = InShared::left(lines + kPlaces * InShared::kLine, line, lane);
+    const auto left = InShared::left(lines, line, lane);
     // Registers are the sums'.
     UNROLLED(1)
     for (int k = 0; k < kOthers; k += kTile) {
       const int other = begun + k;
       if (other >= end(places) || (Causal && (kOfKeys ? other + kTile <= first : other >= first + kTile))) continue;
+      const auto columns = InShared::template right<Lines::columns>(others, k, lane);
       WarpTile probabilities, gradients;
-      multiply(left, others, k, lane, probabilities);
-      multiply(left_values, other_values, k, lane, gradients);
+      multiply<0>(left, columns, lane, probabilities);
+      multiply<1>(left, columns, lane, gradients);
       each_element(lane, [&](int i, int row, int column, int) {
         const int t = kOfKeys ? other + column : first + row, s = kOfKeys ? first + row : other + column;
         const bool counts = t < places.count && s < places.count && (!Causal || s <= t);
@@ -139,31 +139,35 @@ template <int W, bool Causal, bool kOfKeys> struct TileAttentionGradients {
         p = counts ? exp2f(kLog2e * scale * p - query.log_sum) : 0;
         g = counts ? scale * p * (g - query.mean) : 0;
       });
-      add_lines(gradients, others, k, lane, own.scored);
-      if constexpr (kOfKeys) add_lines(probabilities, other_values, k, lane, own.mixed);
+      const auto rows = InShared::template right<Lines::rows>(others, k, lane);
+      add_rows<0>(gradients, rows, lane, own.scored);
+      if constexpr (kOfKeys) add_rows<1>(probabilities, rows, lane, own.mixed);
     }
   }
 
-  template <class Left> EVERYWHERE static void multiply(const Left& left, const Bf16* lines, int first, int lane, WarpTile& product) {
-    const auto right = InShared::template right<Lines::columns>(lines, first, lane);
+  // Of the first lines of both pairs, or of the second ones.
+  template <int kSecond, class Left, class Right>
+  EVERYWHERE static void multiply(const Left& left, const Right& right, int lane, WarpTile& product) {
     product.clear();
-    WHOLLY_UNROLLED
-    for (int c = 0; c < W; c += kTile) add_product(product, left.at(c), right.at(c), lane);
+    // Not more at once: registers are the sums'.
+    UNROLLED(2)
+    for (int c = 0; c < W; c += kTile)
+      add_product(product, left.at(kSecond * kPlaces * InShared::kLine + c), right.at(kSecond * kOthers * InShared::kLine + c), lane);
   }
 
-  EVERYWHERE static void add_lines(const WarpTile& factors, const Bf16* lines, int first, int lane, WarpTile (&sums)[W / kTile]) {
+  template <int kSecond, class Right>
+  EVERYWHERE static void add_rows(const WarpTile& factors, const Right& rows, int lane, WarpTile (&sums)[W / kTile]) {
     const RoundedTile left(factors, lane);
-    const auto right = InShared::template right<Lines::rows>(lines, first, lane);
     WHOLLY_UNROLLED
-    for (int c = 0; c < W; c += kTile) add_product(sums[c / kTile], left, right.at(c), lane);
+    for (int c = 0; c < W; c += kTile) add_product(sums[c / kTile], left, rows.at(kSecond * kOthers * InShared::kLine + c), lane);
   }
 
   EVERYWHERE void finish(const HeadPlaces& places, int thread, const Own& own) const {
     const int lane = thread % 32, first = places.first + thread / 32 * kTile;
     WarpRows one;
     one.fill(1);
-    InShared::write_rows(own.scored, one, of, places, first, gqkv, {3, kOfKeys ? 1 : 0}, lane);
-    if constexpr (kOfKeys) InShared::write_rows(own.mixed, one, of, places, first, gqkv, {3, 2}, lane);
+    InShared::write_rows(own.scored, one, of, places, first, gqkv, 3, kOfKeys ? 1 : 0, lane);
+    if constexpr (kOfKeys) InShared::write_rows(own.mixed, one, of, places, first, gqkv, 3, 2, lane);
   }
 };
 
