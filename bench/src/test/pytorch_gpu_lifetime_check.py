@@ -42,10 +42,12 @@ import pytorch_gpu as peer  # noqa: E402
 class Owned:
     """What has memory on the device: a model, or an optimiser with its masters."""
 
-    rows = 16
-    samples = labels = None
+    units = 16
 
     def turn(self):
+        pass
+
+    def share(self, first):
         pass
 
 
@@ -64,12 +66,12 @@ peer.one_model = peer.stacked = owners
 gc.disable()
 for mode in ("eager", "graph", "compile", "compile-graph", "streams", "stacked", "stacked-eager"):
     held, computed, replayed = [], [], []
-    step, rows = peer.prepared(types.SimpleNamespace(mode=mode, learners=3))
+    step, units = peer.prepared(types.SimpleNamespace(mode=mode, learners=3))
     made = len(computed)
     step()
     models = 3 if mode == "streams" else 1
     recorded = mode in (*peer.RECORDED, "streams")
-    assert rows == 16 * models, (mode, rows)
+    assert units == 16 * models, (mode, units)
     assert len(set(replayed)) == len(replayed) == models * recorded and len(computed) - made == (not recorded), mode
     assert len(held) == 3 * models and all(ref() is not None for ref in held), f"{mode}: what the graph uses was given back"
     print(f"ok {mode}", flush=True)
