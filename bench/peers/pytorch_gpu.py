@@ -1,13 +1,13 @@
 """Trains a model on a GPU, on random data that lies there, and tells how many images, or tokens of texts, a second it manages.
 
-Modes, all in channels last; in bfloat16 with float32 master weights, which a launch narrows and another widens gradients for, as with us:
+Modes, images in channels last; in bfloat16 with float32 master weights, which a launch narrows and another widens gradients for, as with us:
 
   eager          operator by operator
   graph          a whole step as one CUDA graph: batch, forward, loss, backward, update
   compile        forward and backward by torch.compile(mode="max-autotune"), which records CUDA graphs of its own; the rest eager
   compile-graph  by torch.compile(mode="max-autotune-no-cudagraphs"), and a whole step as one CUDA graph
   streams        as many models as there are learners, each a CUDA graph like that of `graph`, replayed on a stream of its own by one thread
-  stacked        as many replicas as there are learners in one model by torch.func, each with a batch of its own, a whole step as one CUDA graph
+  stacked        as many replicas as there are learners in one model by torch.func, each with a batch of its own, a whole step as one CUDA graph; images alone
   stacked-eager  the same unrecorded
 
 Says {"ready": ...} when warm; then answers each line `run SECONDS`; ends with its input. TF32 is off unless ARBALEST_TF32=1, as it is with us.
@@ -48,7 +48,10 @@ def arguments(given=None):
     parser.add_argument("--classes", type=int, default=10, help="of images; of texts the tokens that there are")
     parser.add_argument("--precision", choices=("f32", "bf16"), default="bf16")
     parser.add_argument("--device", default="cuda", help="cpu: to look at the unrecorded modes where there is no GPU")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    if len(options.sample) not in (1, 3):
+        parser.error(f"--sample: received {len(options.sample)} numbers; give C H W of images, or T of tokens")
+    return options
 
 
 class Order:
@@ -103,7 +106,7 @@ class Text(Order):
         torch.index_select(self.samples, 0, at + 1, out=self.y.view(-1))
 
 
-class Data(Order):
+class Images(Order):
     """Images on the device, and the next batch of them in tensors that never move: x (B, C, H, W), y (B), or one batch a replica, x (K, B, C, H, W)."""
 
     def __init__(self, options, replicas=None):
@@ -176,7 +179,7 @@ def one_model(options):
     if text:
         data, model = Text(options), build(options.model, options.sample, options.classes, dropout=0).to(options.device)
     else:
-        data = Data(options)
+        data = Images(options)
         model = build(options.model, options.sample, options.classes).to(options.device, memory_format=torch.channels_last)
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -258,7 +261,7 @@ def stacked(options):
         if isinstance(module, nn.BatchNorm2d):
             module.__class__ = StackedNorm
             module.running_mean = module.running_var = module.num_batches_tracked = None
-    data = Data(options, options.learners)
+    data = Images(options, options.learners)
     names = [f"{name}.{own}" for name, module in products(base).items() for own, _ in module.named_parameters()]
     trained = Trained(list(parameters.values()), [parameters[name] for name in names] if options.precision == "bf16" else [])
 

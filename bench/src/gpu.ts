@@ -104,7 +104,7 @@ async function save(name: string, results: readonly object[]): Promise<void> {
 /** Learners on one GPU against the fastest mode of PyTorch. */
 export const gpu: Bench = {
   summary:
-    'images/s, or tokens/s of gpt, of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, replicas on streams and stacked',
+    'images/s, or for gpt tokens/s, of training on a GPU: learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, replicas on streams and stacked',
   filters: [
     'as for throughput; default: lenet resnet32, batch 16, 1 and 8 learners, bf16',
     'full: LeNet, ResNet-32 and VGG-16 at batch 8 to 64, ResNet-50 at 16 and 32, 1 to 32 learners; other words narrow it',

@@ -243,6 +243,18 @@ describe('The comparison on a GPU', () => {
     expect(started).to.deep.equal(['ours', 'eager', 'graph', 'ours', 'compile-graph', 'compile', 'ours'])
   })
 
+  it('is in images a second, or in tokens of texts', async () => {
+    const text = chosenCases(['gpt', 'b16', 'k1', 'bf16'])[0]!
+    for (const [one, unit] of [
+      [k1, 'images/s'],
+      [text, 'tokens/s']
+    ] as const) {
+      const given = options()
+      await whole(one, given)
+      expect(found(one, given)).to.include({ case: one.name, unit })
+    }
+  })
+
   it('is committed with what is needed to judge it, as the case was measured last', async () => {
     await whole(k1, options())
     rates['ours'] = 800

@@ -20,7 +20,7 @@ def options(mode, model="resnet20", sample=(3, 32, 32), precision="f32", count=2
 def batches_come_from_the_epoch():
     for replicas, precision in ((None, "f32"), (3, "bf16")):
         asked = options("eager", precision=precision)
-        data = peer.Data(asked, replicas)
+        data = peer.Images(asked, replicas)
         images = data.samples.view(asked.count, 32, 32, 3).permute(0, 3, 1, 2).float().sub(127.5).div(73.9).to(data.x.dtype)
         for _ in range(2 * data.steps + 1):
             first = 0 if data.left == 0 else int(data.at[0])

@@ -4,7 +4,6 @@
 
 #include "cuda/layouts.h"
 #include "cuda/operators/bias.h"
-#include "cuda/operators/tile_attention.h"
 #include "cuda/operators/tile_convolution.h"
 #include "cuda/table.h"
 
@@ -87,15 +86,6 @@ bool is_own_convolution(const LoweringRequest& request, bool clusters) {
   return request.kind == "conv2dBackwardWeights" && clusters && has(request.inputs.at(0), request.outputs.at(0), request.inputs.at(1));
 }
 
-bool is_own_attention(const LoweringRequest& request) {
-  const auto has = [&](const std::vector<TensorSpec>& features, size_t port) {
-    return is_tile_attention(request.precision, features.at(port).shape, request.attributes);
-  };
-  if (request.kind == "causalSelfAttention" || request.kind == "selfAttention") return has(request.outputs, 0);
-  if (request.kind == "causalSelfAttentionBackward" || request.kind == "selfAttentionBackward") return has(request.inputs, 1);
-  return false;
-}
-
 bool takes(const std::vector<Port>& ports, size_t tensors) {
   return tensors <= ports.size() || (!ports.empty() && ports.back() == Port::parts);
 }
@@ -130,7 +120,7 @@ LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters) {
                                        " and gives " + std::to_string(op.outputs.size()));
   const std::string common = request.inputs.empty() ? std::string(kPlain) : common_layout(request);
   LoweringAnswer answer;
-  answer.implementation = op.implementation;
+  answer.implementation = op.is_own && op.is_own(request) ? "own" : op.implementation;
   answer.inputs = answered(request.inputs, op.inputs, request, common);
   answer.outputs = answered(request.outputs, op.outputs, request, common);
   if (is_own_convolution(request, clusters)) {
@@ -138,7 +128,6 @@ LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters) {
     // Our kernel has the gradient of its weights in f32; cuDNN's has it in the type of its images.
     if (request.kind == "conv2dBackwardWeights") answer.outputs[0].type = Type::f32;
   }
-  if (is_own_attention(request)) answer.implementation = "own";
   for (const auto& [output, input] : op.in_place) {
     const auto o = static_cast<size_t>(output), i = static_cast<size_t>(input);
     if (o >= answer.outputs.size() || i >= answer.inputs.size()) continue;

@@ -36,6 +36,8 @@ struct Operator {
   std::vector<std::pair<int, int>> in_place = {};       // (output, input): the output may overwrite the input
   size_t (*scratch)(const LoweringRequest&) = nullptr;  // bytes beside its tensors
   const char* implementation = "own";
+  // Whether a kernel of ours takes this one all the same; null where none does.
+  bool (*is_own)(const LoweringRequest&) = nullptr;
 };
 
 using Registered = OperatorTable<Operator>::Registered;

@@ -74,8 +74,12 @@ struct AttentionBuffers {
   }
 };
 
+bool is_own_attention(const LoweringRequest& request) {
+  return is_tile_attention(request.precision, request.outputs.at(0).shape, request.attributes);
+}
+
 size_t attention_scratch(const LoweringRequest& request) {
-  if (is_tile_attention(request.precision, request.outputs.at(0).shape, request.attributes)) return 0;
+  if (is_own_attention(request)) return 0;
   return AttentionBuffers(Heads(request.outputs.at(0).shape, request.attributes), request.precision).buffers.bytes();
 }
 
@@ -110,8 +114,8 @@ template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, Devic
 
 using enum Port;
 const Registered kOperators{{
-    {"causalSelfAttention", {rows}, {rows, wide}, make_attention<true>, {}, attention_scratch, "matrix products"},
-    {"selfAttention", {rows, wide}, {rows, wide}, make_attention<false>, {}, attention_scratch, "matrix products"},
+    {"causalSelfAttention", {rows}, {rows, wide}, make_attention<true>, {}, attention_scratch, "matrix products", is_own_attention},
+    {"selfAttention", {rows, wide}, {rows, wide}, make_attention<false>, {}, attention_scratch, "matrix products", is_own_attention},
 }};
 
 }  // namespace

@@ -68,10 +68,13 @@ struct AttentionBackwardBuffers {
   }
 };
 
+bool is_own_attention_backward(const LoweringRequest& request) {
+  return is_tile_attention(request.precision, request.inputs.at(1).shape, request.attributes);
+}
+
 size_t attention_backward_scratch(const LoweringRequest& request) {
   const Shape& features = request.inputs.at(1).shape;
-  if (is_tile_attention(request.precision, features, request.attributes))
-    return tile_attention_backward_scratch(features, request.attributes);
+  if (is_own_attention_backward(request)) return tile_attention_backward_scratch(features, request.attributes);
   return AttentionBackwardBuffers(Heads(features, request.attributes), request.precision).buffers.bytes();
 }
 
@@ -128,14 +131,16 @@ const Registered kOperators{{
      make_attention_backward<true>,
      {},
      attention_backward_scratch,
-     "matrix products"},
+     "matrix products",
+     is_own_attention_backward},
     {"selfAttentionBackward",
      {rows, rows, wide, rows, wide},
      {rows},
      make_attention_backward<false>,
      {},
      attention_backward_scratch,
-     "matrix products"},
+     "matrix products",
+     is_own_attention_backward},
 }};
 
 }  // namespace
