@@ -8,7 +8,9 @@ node scripts/build-cuda.js --packed --check || {
   exit 1
 }
 # Of these sources too, and for whatever processor is there.
-node node_modules/typescript/bin/tsc -b . bench
+# The bench after the package, whose output it imports: one call for both would have looked for that before it is there.
+node node_modules/typescript/bin/tsc -b .
+node node_modules/typescript/bin/tsc -b bench
 ARBALEST_KERNELS=all node scripts/build-native.js
 # A fresh build has nothing but its own in the folder where the addon looks.
 node scripts/build-cuda.js --packed
