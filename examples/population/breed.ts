@@ -20,10 +20,11 @@ interface Member {
  * After Jaderberg et al., "Population Based Training of Neural Networks", 2017.
  */
 export async function breed(data: Dataset, rates: readonly number[], { generations = 4, rounds = 60, seed = 1 } = {}): Promise<Bred> {
-  const population = rates.map((rate): Member => ({ rate, job: member(data, rate, { steps: generations * rounds, seed }) }))
+  const population = rates.map((rate): Member => ({ rate, job: member(data, rate, seed) }))
   const takeovers: { loser: number; winner: number; rate: number }[] = []
-  for (let generation = 1; generation < generations; generation++) {
+  for (let generation = 1; ; generation++) {
     await Promise.all(population.map(({ job }) => restAfter(job, generation * rounds)))
+    if (generation >= generations) break
     const measured = await Promise.all(population.map(({ job }) => job.actors.evaluator.ask.measure()))
     const ranked = [...measured.keys()].sort((a, b) => measured[a]!.testLoss - measured[b]!.testLoss)
     const [winner, loser] = [ranked[0]!, ranked.at(-1)!]
@@ -32,18 +33,20 @@ export async function breed(data: Dataset, rates: readonly number[], { generatio
     takeovers.push({ loser, winner, rate })
     for (const { job } of population) job.actors.synchroniser.tell.resume()
   }
+  for (const { job } of population) job.stop()
   const ends = await Promise.all(population.map(({ job }) => job.finished))
   return { members: ends.map(({ testAccuracy }, i) => ({ accuracy: testAccuracy ?? 0, rate: population[i]!.rate })), takeovers }
 }
 
-function member(data: Dataset, learningRate: number, { steps, seed }: { steps: number; seed: number }): Job {
+/** A run that goes on until it is stopped: messages take their time, and one that ended by itself would take no more of them. */
+function member(data: Dataset, learningRate: number, seed: number): Job {
   return train({
     model: 'mlp',
     data,
     batch: 16,
     learners: 1,
     optimiser: { learningRate, schedule: 'constant', momentum: 0 },
-    until: { steps },
+    until: { steps: 1e9 },
     evaluateEvery: 1e6,
     seed,
     learner: new URL('./learner.js', import.meta.url)

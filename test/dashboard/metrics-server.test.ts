@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { readdir } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { train } from '../../src/run/train.js'
 import { JobsWatch } from '../../src/dashboard/jobs-watch.js'
 import { MetricsServer } from '../../src/dashboard/metrics-server.js'
 import { Folder } from '../data/support/files.js'
+import { freePort } from '../support/free-port.js'
 import { rejection } from '../support/rejection.js'
 import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 
@@ -23,14 +23,6 @@ function samplesIn(text: string): Sample[] {
     const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((match) => [match[1]!, match[2]!])
     return { name: name!, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 function statusOf(url: string, options: object): Promise<number> {

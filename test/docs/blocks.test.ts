@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheFolder } from '../../src/data/cache-folder.js'
+import { BackgroundCommand } from './background-command.js'
 import { blocksOf, type Block } from './page.js'
 import { few, settings } from './settings.js'
 
@@ -37,7 +38,6 @@ const pages = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true
 describe('The code of the pages', () => {
   // Inside the package, where its own name leads to what is built.
   let folder: string
-  const background: ChildProcess[] = []
   const folderOf = (page: string) => join(folder, page.replaceAll(/\W/g, '-'))
 
   before(async () => {
@@ -58,7 +58,6 @@ describe('The code of the pages', () => {
   })
 
   after(async () => {
-    for (const { pid } of background) process.kill(-pid!)
     rmSync(folder, { recursive: true })
     await few[Symbol.asyncDispose]()
   })
@@ -67,14 +66,19 @@ describe('The code of the pages', () => {
     const runnable = blocks.filter(({ language, mark }) => RUN.includes(language) && mark !== 'not-run' && mark !== 'compiled')
     if (runnable.length === 0) continue
 
-    it(`of ${page} runs`, function () {
+    it(`of ${page} runs`, async function () {
       this.timeout(SECONDS * 1000 * (runnable.length + 1))
       const { first, prints } = settings[page] ?? {}
       let printed = first === undefined ? '' : shell(page, first, 'before its first block')
-      for (const block of runnable) {
-        const where = `${page}:${block.line}`
-        if (block.mark === 'background') inBackground(block)
-        else printed += shell(page, block.language === 'sh' ? madeSmall(block) : `node ${block.file.replace(/ts$/, 'js')}`, where)
+      const background: BackgroundCommand[] = []
+      try {
+        for (const block of runnable) {
+          const where = `${page}:${block.line}`
+          if (block.mark === 'background') background.push(inBackground(block))
+          else printed += shell(page, block.language === 'sh' ? madeSmall(block) : `node ${block.file.replace(/ts$/, 'js')}`, where)
+        }
+      } finally {
+        for (const command of background) await command.stop()
       }
       if (prints) expect(printed).to.match(prints)
     })
@@ -115,9 +119,8 @@ describe('The code of the pages', () => {
     return stdout
   }
 
-  /** In a process group of its own, so that what the shell has started ends with it. */
-  function inBackground({ page, code }: Block): void {
-    background.push(spawn('bash', ['-c', SHELL + code], { cwd: folderOf(page), env: environment(page), detached: true, stdio: 'ignore' }))
+  function inBackground({ page, code, line }: Block): BackgroundCommand {
+    return new BackgroundCommand(SHELL + code, { cwd: folderOf(page), env: environment(page), name: `line-${line}` })
   }
 
   /** `~` is the page's own. The digits that are kept are those of all. */

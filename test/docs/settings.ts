@@ -1,5 +1,4 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { saveModel } from '../../src/index.js'
@@ -8,6 +7,7 @@ import { resnetOfForm } from '../../src/model/zoo/imagenet-resnet.js'
 import { savedOf } from '../formats/support/saved-of.js'
 import { SMALL_SIZE, smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { FewDigits } from '../cli/support/few-digits.js'
+import { freePort } from '../support/free-port.js'
 
 /** What a page's blocks find where they run, and what is made smaller in them, so that each takes seconds. */
 export interface PageSettings {
@@ -167,12 +167,4 @@ async function saveFolders(folder: string): Promise<void> {
 /** An image that is no digit: it is read and classified, whatever it is taken for. */
 async function drawImage(file: string): Promise<void> {
   await sharp({ create: { width: 60, height: 40, channels: 3, background: '#205080' } }).toFile(file)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
