@@ -1,6 +1,7 @@
+import { BORDERS, FLIPS, mostPadding, type Augmentation } from '../model/augmentation.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions } from '../schema/group.js'
-import { kind, list, real, text, truth, whole } from '../schema/values.js'
+import { kind, list, oneOf, real, text, whole } from '../schema/values.js'
 
 /** Samples with either labels or targets. */
 export interface SampleArrays {
@@ -35,8 +36,8 @@ export interface ArrayDatasetOptions extends SampleArrays {
    */
   readonly mean?: readonly number[]
   readonly std?: readonly number[]
-  /** For training on (C, H, W) samples: zero padding before a random crop, and a random horizontal flip; none if omitted. */
-  readonly augmentation?: { readonly padding: number; readonly flip: boolean }
+  /** Of training samples (C, H, W); none if omitted. */
+  readonly augmentation?: Augmentation
 }
 
 const isListLike = (value: unknown): boolean =>
@@ -65,7 +66,13 @@ const arrayOptions = group({
   seed: option(whole()),
   mean: option(list(real({}), 'a number for each channel')),
   std: option(list(real({ above: 0 }), 'a number above 0 for each channel')),
-  augmentation: option(group({ padding: required(whole()), flip: required(truth()) }))
+  augmentation: option(
+    group({
+      padding: required(whole()),
+      border: option(oneOf(BORDERS)),
+      flip: required(kind<Augmentation['flip']>((value) => FLIPS.includes(value as Augmentation['flip']), "true, false or 'alternate'"))
+    })
+  )
 })
 
 type Checked = CheckedOptions<typeof arrayOptions>
@@ -111,9 +118,9 @@ function refuseContradictions(options: Checked, faults: Faults): void {
 
 function refuseAugmentation({ augmentation, sample }: Checked, faults: Faults): void {
   if (!augmentation) return
-  const { padding, flip } = augmentation
-  const most = sample.length === 3 ? Math.min(sample[1]!, sample[2]!) : 0
+  const { padding, border, flip } = augmentation
+  const most = sample.length === 3 ? mostPadding(sample, border) : 0
   if (padding > most)
     faults.refuse('augmentation.padding', padding, `use a whole number from 0 to ${most} for samples of (${sample.join(', ')})`)
-  if (flip && sample.length !== 3) faults.refuse('augmentation.flip', flip, 'use true for (C, H, W) samples only')
+  if (flip && sample.length !== 3) faults.refuse('augmentation.flip', flip, 'use false: only (C, H, W) samples are mirrored')
 }

@@ -1,3 +1,4 @@
+import { UNCHANGED, type Augmentation } from '../model/augmentation.js'
 import type { DatasetTraits, StoredDataset } from './dataset.js'
 
 /** A file of a data set. */
@@ -41,7 +42,7 @@ export const SUPERCLASSES = list(`
   non-insect invertebrates, people, reptiles, small mammals, trees, vehicles 1, vehicles 2`)
 
 /** Zero padding of four pixels, a random crop and a random flip: He, Zhang, Ren and Sun, CVPR 2016. */
-const CROP_AND_FLIP = { padding: 4, flip: true }
+const CROP_AND_FLIP: Augmentation = { padding: 4, flip: true }
 
 /** The published data sets, with the usual mean and standard deviation of their training pixels. */
 export const CATALOGUE: ReadonlyMap<string, PublishedDataset> = new Map<string, PublishedDataset>([
@@ -70,7 +71,7 @@ function greyImages(folders: readonly string[], classNames: readonly string[], m
     classNames,
     mean: [mean],
     std: [std],
-    augmentation: { padding: 0, flip: false },
+    augmentation: UNCHANGED,
     folders,
     files,
     async read([trainImages, trainLabels, testImages, testLabels]) {

@@ -1,5 +1,6 @@
 import type { DatasetSpec } from '../engine/contract.js'
 import type { SampleEncoding } from '../formats/encoding.js'
+import type { Augmentation } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
 import type { Normalisation } from '../model/normalisation.js'
 import type { Draws } from './random.js'
@@ -17,8 +18,8 @@ export interface Dataset extends Normalisation {
   /** In memory, or streamed: read from storage during training. */
   readonly train: DatasetSpec | StreamedSamples
   readonly test: DatasetSpec | StreamedSamples
-  /** For training only: zero padding before a random crop of the original size, and a random horizontal flip. */
-  readonly augmentation: { readonly padding: number; readonly flip: boolean }
+  /** Of training samples that are held in memory. */
+  readonly augmentation: Augmentation
   /** How a row of a table or a text becomes a sample; a saved model keeps it. */
   readonly encoding?: SampleEncoding
   /** What was found in the columns of a table. */

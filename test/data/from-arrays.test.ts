@@ -113,8 +113,11 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'mean', { ...IMAGES, mean: [0, NaN] }],
     ['INVALID_OPTION', 'std', { ...IMAGES, std: [1, 0] }],
     ['INVALID_OPTION', 'augmentation.padding', { ...IMAGES, augmentation: { padding: 2, flip: false } }],
+    ['INVALID_OPTION', 'augmentation.padding', { ...IMAGES, augmentation: { padding: 1, border: 'reflect', flip: false } }],
+    ['UNKNOWN_NAME', 'augmentation.border', { ...IMAGES, augmentation: { padding: 1, border: 'edge', flip: false } }],
     ['INVALID_OPTION', 'augmentation.padding', { ...CURVE, augmentation: { padding: 1, flip: false } }],
-    ['INVALID_OPTION', 'augmentation.flip', { ...CURVE, augmentation: { padding: 0, flip: true } }]
+    ['INVALID_OPTION', 'augmentation.flip', { ...CURVE, augmentation: { padding: 0, flip: true } }],
+    ['INVALID_OPTION', 'augmentation.flip', { ...IMAGES, augmentation: { padding: 0, flip: 'always' } }]
   ]
   faults.forEach(([code, words, options], i) => {
     it(`refuses bad input ${i + 1}: ${code} of ${words}`, () =>

@@ -49,7 +49,7 @@ describe('random numbers for data', () => {
   })
 })
 
-const SHUFFLED: LoadAttributes = { padding: 0, flip: 0, shuffled: 1, mean: [], std: [] }
+const SHUFFLED: LoadAttributes = { padding: 0, border: 0, flip: 0, shuffled: 1, mean: [], std: [] }
 
 describe('The order of streamed samples', () => {
   it('is the same as for samples in memory', () => {

@@ -9,7 +9,7 @@ import { loaded, type LoadAttributes, type Samples } from './support/load-oracle
 
 const SEED = 11
 const COUNT = 37
-const PLAIN: LoadAttributes = { padding: 0, flip: 0, shuffled: 0, mean: [], std: [] }
+const PLAIN: LoadAttributes = { padding: 0, border: 0, flip: 0, shuffled: 0, mean: [], std: [] }
 
 interface LoadCase {
   readonly name: string
@@ -25,10 +25,23 @@ const cases: readonly LoadCase[] = [
     name: 'pixels cropped, flipped and normalised by channel',
     sample: [3, 8, 6],
     bytes: true,
-    attributes: { padding: 2, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
+    attributes: { padding: 2, border: 0, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
   },
   { name: 'pixels cropped far', sample: [17, 3, 3], bytes: true, attributes: { ...PLAIN, padding: 4, shuffled: 1, mean: [0.5] } },
   { name: 'pixels flipped', sample: [2, 2, 9], bytes: true, attributes: { ...PLAIN, flip: 1 } },
+  {
+    name: 'pixels cropped from a reflected border, flipped and normalised',
+    sample: [3, 8, 6],
+    bytes: true,
+    attributes: { padding: 5, border: 1, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
+  },
+  { name: 'pixels flipped in every other epoch', sample: [2, 3, 17], bytes: true, attributes: { ...PLAIN, flip: 2, shuffled: 1 } },
+  {
+    name: 'floats cropped from a reflected border',
+    sample: [17, 4, 9],
+    bytes: false,
+    attributes: { ...PLAIN, padding: 3, border: 1, flip: 2 }
+  },
   { name: 'features in another order', sample: [13], bytes: false, attributes: { ...PLAIN, shuffled: 1 } },
   {
     name: 'images of floats, normalised',
@@ -120,6 +133,35 @@ describe('load', () => {
     })
     for (const order of orders) expect([...order].sort((a, b) => a - b)).to.deep.equal(Array.from({ length: COUNT }, (_, i) => i))
     expect(orders[0]).not.to.deep.equal(orders[1])
+  })
+
+  it('shows each image both ways in two epochs if flips alternate, and half of them mirrored in each', () => {
+    const data: Samples = { count: COUNT, sample: [1, 1, 2], samples: Uint8Array.from({ length: 2 * COUNT }, (_, i) => i) }
+    const dataset = engine.createDataset({ ...data, labels, classes: 9 })
+    const use: OperatorCase = {
+      kind: 'load',
+      name: 'alternating flips',
+      attributes: { ...PLAIN, flip: 2, shuffled: 1, std: [1 / 255] },
+      inputs: {},
+      outputs: { x: activation(COUNT, 1, 1, 2), target: label(9, COUNT) }
+    }
+    const bound = new BoundOperator('cpu', 'f32', use, { dataset, seed: SEED })
+    try {
+      const [first, second] = [6, 7].map((epoch) => {
+        const pixels = bound.run({}, epoch * COUNT).outputs.x!
+        const mirrored = Array.from(
+          { length: COUNT },
+          (_, i) => [Math.min(pixels[2 * i]!, pixels[2 * i + 1]!), pixels[2 * i]! > pixels[2 * i + 1]!] as const
+        )
+        return new Map(mirrored.map(([image, flipped]) => [Math.round(image), flipped]))
+      })
+      expect(first!.size).to.equal(COUNT)
+      for (const [image, flipped] of first!) expect(second!.get(image), `image ${image}`).to.equal(!flipped)
+      expect([...first!.values()].filter(Boolean)).to.have.length.within(COUNT / 4, (3 * COUNT) / 4)
+    } finally {
+      bound.release()
+      engine.release(dataset)
+    }
   })
 
   it('refuses a data set of another shape', () => {

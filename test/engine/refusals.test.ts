@@ -118,8 +118,16 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
     {}
   ],
   ['an extent is 0', 'relu', [[0, 3]], [[0, 3]], {}],
-  ['means are too many', 'load', [], [[2, 3, 4, 4], [2]], { padding: 0, flip: 0, shuffled: 0, mean: [0, 0], std: [] }],
-  ['features cannot be flipped', 'load', [], [[2, 3], [2]], { padding: 0, flip: 1, shuffled: 0, mean: [], std: [] }]
+  ['means are too many', 'load', [], [[2, 3, 4, 4], [2]], { padding: 0, border: 0, flip: 0, shuffled: 0, mean: [0, 0], std: [] }],
+  [
+    'a border has more pixels than the image',
+    'load',
+    [],
+    [[2, 3, 4, 5], [2]],
+    { padding: 4, border: 1, flip: 0, shuffled: 0, mean: [], std: [] }
+  ],
+  ['features have no border', 'load', [], [[2, 3], [2]], { padding: 0, border: 1, flip: 0, shuffled: 0, mean: [], std: [] }],
+  ['features cannot be flipped', 'load', [], [[2, 3], [2]], { padding: 0, border: 0, flip: 1, shuffled: 0, mean: [], std: [] }]
 ]
 
 const offered = (shapes: Shapes): LoweringRequest['inputs'] => shapes.map((shape) => shape && { shape, type: 'f32', layout: null })

@@ -26,7 +26,7 @@ const tokens = (...shape: number[]): Port => ({ ...label(KNOWN, 1), shape })
 const use = (shuffled: number, batch = BATCH): OperatorCase => ({
   kind: 'load',
   name: 'windows',
-  attributes: { padding: 0, flip: 0, shuffled, mean: [], std: [] },
+  attributes: { padding: 0, border: 0, flip: 0, shuffled, mean: [], std: [] },
   inputs: {},
   outputs: { x: tokens(batch, CONTEXT), target: tokens(batch, CONTEXT) }
 })

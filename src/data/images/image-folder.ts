@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { invalidOption } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
+import { UNCHANGED } from '../../model/augmentation.js'
 import { elements } from '../../model/graph.js'
 import type { Dataset, FeedOptions, StreamedSamples } from '../dataset.js'
 import { ReaderPool, readerThreads } from '../reader-pool.js'
@@ -34,7 +35,7 @@ export async function openImageFolder(path: string, options: ImageFolderOptions 
     train: kept[0]!,
     test: kept[1]!,
     ...normalisation,
-    augmentation: { padding: 0, flip: false },
+    augmentation: UNCHANGED,
     feed
   }
 }

@@ -3,9 +3,13 @@ import { keyOf, philox, type Words4 } from '../../../src/model/philox.js'
 /** The streams of native/src/core/random.h. */
 const ORDER = 1
 const AUGMENT = 2
+const FLIP = 6
 
 export interface LoadAttributes {
   readonly padding: number
+  /** 0: zeros; 1: the image's mirror image. */
+  readonly border: number
+  /** 0: never; 1: at random; 2: at random in the first epoch, then in every other one. */
   readonly flip: number
   readonly shuffled: number
   readonly mean: readonly number[]
@@ -21,21 +25,23 @@ export interface Samples {
 
 /** A second writing of what `load` promises: the sample at a position, cropped, flipped and normalised, with its place in the data. */
 export function loaded(data: Samples, attributes: LoadAttributes, seed: number, position: number): { index: number; x: number[] } {
-  const { padding, flip, shuffled, mean, std } = attributes
+  const { padding, border, flip, shuffled, mean, std } = attributes
   const [channels, height, width] = [data.sample[0]!, data.sample[1] ?? 1, data.sample[2] ?? 1]
   const epoch = Math.floor(position / data.count)
   const place = position % data.count
   const index = shuffled ? permuted(seed, epoch, place, data.count) : place
   const random = philox(keyOf(seed), [position, 0, AUGMENT, 0])
   const [rows, columns] = [0, 1].map((axis) => Math.floor((random[axis]! * (2 * padding + 1)) / 2 ** 32) - padding) as [number, number]
-  const flipped = flip === 1 && random[2] >= 2 ** 31
+  const atFirst = philox(keyOf(seed), [index, 0, FLIP, 0])[0] >= 2 ** 31
+  const flipped = flip === 2 ? atFirst !== (epoch % 2 === 1) : flip === 1 && random[2] >= 2 ** 31
+  const [fromRow, fromColumn] = border === 1 ? [mirrored(height), mirrored(width)] : [itself, itself]
   const x: number[] = []
   for (let c = 0; c < channels; c++) {
     const [shift, scale] = [ofChannel(mean, c, 0), ofChannel(std, c, 1)]
     for (let h = 0; h < height; h++) {
       for (let w = 0; w < width; w++) {
-        const row = h + rows
-        const column = (flipped ? width - 1 - w : w) + columns
+        const row = fromRow(h + rows)
+        const column = fromColumn((flipped ? width - 1 - w : w) + columns)
         const inside = row >= 0 && row < height && column >= 0 && column < width
         const raw = inside ? data.samples[((index * channels + c) * height + row) * width + column]! : 0
         x.push(((data.samples instanceof Uint8Array ? raw / 255 : raw) - shift) / scale)
@@ -43,6 +49,15 @@ export function loaded(data: Samples, attributes: LoadAttributes, seed: number, 
     }
   }
   return { index, x }
+}
+
+const itself = (at: number): number => at
+
+/** The pixels of a side repeat with twice its steps: there and back, without its two ends. */
+const mirrored = (length: number) => (at: number) => {
+  const period = 2 * (length - 1)
+  const place = ((at % period) + period) % period
+  return Math.min(place, period - place)
 }
 
 const ofChannel = (values: readonly number[], c: number, otherwise: number): number => values[values.length === 1 ? 0 : c] ?? otherwise

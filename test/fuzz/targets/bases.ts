@@ -79,7 +79,8 @@ const OPTIMISERS: readonly OptimiserAttributes[] = [
 export function bases(): Base[] {
   return (['reference', 'cpu'] satisfies EngineBackend[]).flatMap((backend) =>
     MODELS.map(([model, data], i) => {
-      const load = { padding: model.input.length === 3 ? 1 : 0, flip: model.input.length === 3, mean: [], std: [], shuffled: true }
+      const isImage = model.input.length === 3
+      const load = { padding: isImage ? 1 : 0, border: 'reflect' as const, flip: isImage, mean: [], std: [], shuffled: true }
       const optimiser = OPTIMISERS[i % OPTIMISERS.length]!
       const program = compile(model, loweringBackend(engine, backend), { batch: 2, mode: 'train', precision: 'f32', load, optimiser })
       return { program, data }

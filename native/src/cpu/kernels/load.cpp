@@ -35,6 +35,7 @@ template <class T> class Load final : public Kernel {
         x_(output<T>(spec, 0)),
         bytes_(normalisations_of(spec.attributes, shape_[1], 1.0 / 255)),
         floats_(normalisations_of(spec.attributes, shape_[1], 1)),
+        options_(load_options(spec.attributes, 1)),
         plans_(static_cast<size_t>(shape_[0])) {
     if (spec.outputs.size() > 1) target_ = spec.outputs[1];
     if (spec.outputs[0].spec.type == Type::i32) tokens_ = spec.outputs[0].as<int32_t>();
@@ -46,9 +47,6 @@ template <class T> class Load final : public Kernel {
       view_.channels = view_.blocks = elements_of(shape_) / shape_[0];
       uniform_ = shape_.size() == 2 && (bytes_.size() == 1 || same_for_all());
     }
-    options_.padding = static_cast<int64_t>(spec.attributes.number("padding"));
-    options_.flip = spec.attributes.number("flip") != 0;
-    options_.shuffled = spec.attributes.number("shuffled") != 0;
   }
 
   void run(const StepContext& step) override {
@@ -57,8 +55,9 @@ template <class T> class Load final : public Kernel {
     options.count = static_cast<uint64_t>(data.count);
     // Samples lie anywhere in the dataset: all of them are on their way before the first is read.
     for (size_t sample = 0; sample < plans_.size(); ++sample) {
-      plans_[sample] = load_plan(options, step.seed, step.position + sample);
-      if (!step.samples.empty()) plans_[sample].index = static_cast<uint64_t>(step.samples[sample]);
+      const uint64_t position = step.position + sample;
+      const uint64_t index = step.samples.empty() ? sample_at(options, step.seed, position) : static_cast<uint64_t>(step.samples[sample]);
+      plans_[sample] = load_plan(options, step.seed, position, index);
       if (!tokens_) fetch(data, plans_[sample].index);
     }
     for_each(view_.images, view_.elements(), [&](int64_t sample) {
@@ -153,19 +152,23 @@ template <class T> class Load final : public Kernel {
   template <int Step, class Pixel> void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
     const int64_t step = Step ? Step : view_.lanes, height = view_.height, width = view_.width;
     if (Step == 1 && plan.row == 0 && plan.column == 0 && !plan.flip) return normalise(from, view_.pixels(), by, to);
-    const T outside = from_float<T>(by.shift);
+    const T zero = from_float<T>(by.shift);
+    const bool reflects = options_.border == Border::reflect;
     // Result pixel w is source pixel w + column, or mirrored first; inside of the image for w in [first, last).
     const int64_t shift = plan.flip ? width - 1 + plan.column : plan.column;
     const int64_t first = plan.flip ? std::max<int64_t>(0, shift - width + 1) : std::max<int64_t>(0, -shift);
     const int64_t last = plan.flip ? std::min(width, shift + 1) : std::min(width, width - shift);
     for (int64_t h = 0; h < height; ++h, to += width * step) {
-      const int64_t row = h + plan.row;
+      const int64_t row = reflects ? reflected(h + plan.row, height) : h + plan.row;
       if (row < 0 || row >= height || first >= last) {
-        for (int64_t w = 0; w < width; ++w) to[w * step] = outside;
+        for (int64_t w = 0; w < width; ++w) to[w * step] = zero;
         continue;
       }
-      for (int64_t w = 0; w < first; ++w) to[w * step] = outside;
       const Pixel* in = from + row * width + shift;
+      const auto outside = [&](int64_t w) {
+        return reflects ? normalised(from[row * width + reflected(shift + (plan.flip ? -w : w), width)], by) : zero;
+      };
+      for (int64_t w = 0; w < first; ++w) to[w * step] = outside(w);
       if (plan.flip) {
         for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[-w], by);
       } else if (Step == 1) {
@@ -173,7 +176,7 @@ template <class T> class Load final : public Kernel {
       } else {
         for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[w], by);
       }
-      for (int64_t w = last; w < width; ++w) to[w * step] = outside;
+      for (int64_t w = last; w < width; ++w) to[w * step] = outside(w);
     }
   }
 
@@ -210,8 +213,8 @@ template <class T> class Load final : public Kernel {
   Tensor target_;
   const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
   bool uniform_ = false;                             // one rule for all features
-  LoadOptions options_;
-  std::vector<LoadPlan> plans_;  // of the batch
+  const LoadOptions options_;                        // but for the number of samples, which a step's data set has
+  std::vector<LoadPlan> plans_;                      // of the batch
 };
 
 void check(const Shapes& shapes) {
@@ -220,9 +223,12 @@ void check(const Shapes& shapes) {
   if (shapes.has_output(1) && shapes.output(1)[0] != x[0]) {
     shapes.refuse("shape of output target", shown(shapes.output(1)), "make it a batch of " + std::to_string(x[0]) + " too");
   }
-  const int64_t padding = shapes.whole("padding", 0, 1 << 16);
-  if ((padding != 0 || shapes.attributes().number("flip") != 0) && x.size() != 4) {
-    shapes.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  const int64_t padding = shapes.whole("padding", 0, 1 << 16), border = shapes.whole("border", 0, 1), flip = shapes.whole("flip", 0, 2);
+  if ((padding != 0 || border != 0 || flip != 0) && x.size() != 4) {
+    shapes.refuse("padding, border or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  }
+  if (border != 0 && padding >= std::min(x[2], x[3])) {
+    shapes.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");
   }
   for (const char* name : {"mean", "std"}) {
     const size_t given = shapes.attributes().list(name).size();

@@ -13,9 +13,12 @@ void check(const Request& request) {
   if (request.has_output(1) && target[0] != x[0]) {
     request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
   }
-  const int64_t padding = request.whole("padding", 0, 1 << 16);
-  if ((padding != 0 || request.attributes().number("flip") != 0) && x.size() != 4) {
-    request.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  const int64_t padding = request.whole("padding", 0, 1 << 16), border = request.whole("border", 0, 1), flip = request.whole("flip", 0, 2);
+  if ((padding != 0 || border != 0 || flip != 0) && x.size() != 4) {
+    request.refuse("padding, border or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  }
+  if (border != 0 && padding >= std::min(x[2], x[3])) {
+    request.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");
   }
   for (const char* name : {"mean", "std"}) {
     const size_t given = request.attributes().list(name).size();
@@ -81,24 +84,26 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   const Image image(extents);
   T* x = op.outputs[0].as<T>();  // (N, C, H, W) or (N, F)
   const std::vector<double>&means = op.attributes.list("mean"), &deviations = op.attributes.list("std");
-  LoadOptions options;
-  options.count = static_cast<uint64_t>(data.count);
-  options.padding = static_cast<int64_t>(op.attributes.number("padding"));
-  options.flip = op.attributes.number("flip") != 0;
-  options.shuffled = op.attributes.number("shuffled") != 0;
+  const LoadOptions options = load_options(op.attributes, data.count);
   const bool tokens = data.sample_type == Type::i32;
   for (int64_t n = 0; n < image.n; ++n) {
-    LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
-    if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(n)]);
+    const uint64_t position = step.position + static_cast<uint64_t>(n);
+    const uint64_t index =
+        step.samples.empty() ? sample_at(options, step.seed, position) : static_cast<uint64_t>(step.samples[static_cast<size_t>(n)]);
+    const LoadPlan plan = load_plan(options, step.seed, position, index);
     if (tokens) {
-      const uint64_t epoch = (step.position + static_cast<uint64_t>(n)) / options.count;
+      const uint64_t epoch = position / options.count;
       load_tokens(op, data, n, first_token(data, options.shuffled, step.seed, epoch, plan.index));
     }
     for (int64_t c = 0; c < (tokens ? 0 : image.c); ++c) {
       const double mean = channel_value(means, c, 0), deviation = channel_value(deviations, c, 1);
       for (int64_t h = 0; h < image.h; ++h) {
         for (int64_t w = 0; w < image.w; ++w) {
-          const int64_t row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+          int64_t row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+          if (options.border == Border::reflect) {
+            row = reflected(row, image.h);
+            column = reflected(column, image.w);
+          }
           double pixel = 0;
           if (row >= 0 && row < image.h && column >= 0 && column < image.w) {
             const auto at = static_cast<size_t>(image.at(static_cast<int64_t>(plan.index), c, row, column));

@@ -33,9 +33,9 @@ Normalisation normalisation_of(const Attributes& attributes) {
 
 // The source of sample n of the batch.
 EVERYWHERE LoadPlan plan_of(const LoadOptions& options, const StepParameters& step, int n) {
-  LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
-  if (step.samples) plan.index = static_cast<uint64_t>(step.samples[n]);
-  return plan;
+  const uint64_t position = step.position + static_cast<uint64_t>(n);
+  const uint64_t index = step.samples ? static_cast<uint64_t>(step.samples[n]) : sample_at(options, step.seed, position);
+  return load_plan(options, step.seed, position, index);
 }
 
 // A block for each slice of a sample: small batches have few samples, and a GPU has many multiprocessors. One of its threads makes the
@@ -97,7 +97,11 @@ template <class T, class From> struct LoadSamples {
 
  private:
   EVERYWHERE float value(const From* sample, const Shared& plan, int c, int h, int w) const {
-    const int row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+    int row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+    if (options.border == Border::reflect) {
+      row = static_cast<int>(reflected(row, image.h));
+      column = static_cast<int>(reflected(column, image.w));
+    }
     float pixel = 0;
     if (row >= 0 && row < image.h && column >= 0 && column < image.w) pixel = read((c * image.h + row) * image.w + column, sample);
     const int channel = normalisation.by_channel ? c : 0;
@@ -168,11 +172,8 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
   const Dataset& data = spec.dataset ? *spec.dataset : streamed;
   check(spec, data);
   const auto on_device = spec.dataset ? device_dataset(data, stream) : std::make_shared<const DeviceDataset>();
-  LoadOptions options;
-  options.count = spec.dataset ? static_cast<uint64_t>(data.count) : 1;
-  options.padding = whole(spec.attributes, "padding");
-  options.flip = flag(spec.attributes, "flip");
-  options.shuffled = spec.dataset && flag(spec.attributes, "shuffled");
+  LoadOptions options = load_options(spec.attributes, spec.dataset ? data.count : 1);
+  if (!spec.dataset) options.shuffled = false;
   if (data.sample_type == Type::i32) return load_tokens(spec, data, on_device, options, stream);
   const Image image(spec.outputs[0].shape());
   return by_type(spec.precision, [&]<class P>(P) {
