@@ -255,18 +255,29 @@ average() { native/build-cuda/Release/arbalest-cuda-probe average | target --fir
 export -f average
 export data
 export results
-# Every measurement is in bench-gpu.jsonl as soon as it is made, and none is made twice; nothing is begun that would hardly end in the step's time.
-gpu() {
+# measure BENCH WORDS...: every measurement is in a journal of results/gpu as soon as it is made, and none is made twice; nothing is begun that would
+# hardly end in the step's time.
+measure() {
   local hundredths=$(((step_seconds - 20) * 100 / 60))
   if ((hundredths < 1)); then hundredths=1; fi
   # It ends in time by itself, unless something hangs. Cut off it has lost one measurement. In the step's process group, which is ended with it.
   local most=$((step_seconds > 11 ? step_seconds - 10 : 1)) status=0
   timeout --foreground --kill-after=5 "$most" \
-    node bench/dist/main.js gpu "$@" --json --out "$results" --budget "$((hundredths / 100)).$(printf %02d $((hundredths % 100)))" || status=$?
+    node bench/dist/main.js "$@" --json --out "$results" --budget "$((hundredths / 100)).$(printf %02d $((hundredths % 100)))" || status=$?
   if ((status == 124 || (status == 137 && SECONDS >= most))); then return "$unfinished"; fi
   return $status
 }
-export -f gpu
+gpu() { measure gpu "$@"; }
+# without PART VARIABLE WORDS...: what a part of ours is worth, which the variable turns off; in a journal of its own.
+without() {
+  local part=$1 variable=$2
+  shift 2
+  export "$variable=0"
+  results=$results/without-$part gpu "$@"
+}
+# CIFAR-10 to 94% by many learners, and by airbench94 in turns with them.
+record() { ARBALEST_DATA=$data measure record cuda n20; }
+export -f measure gpu without record
 export unfinished
 # What works, and one comparison with what PyTorch does without compiling first.
 step operators 180 node scripts/test-gpu.js operators
@@ -275,8 +286,15 @@ step bench-first 280 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 
 # Many learners: on streams, in lockstep, in one bank and in two.
 step bench-banks 300 bash -c 'gpu resnet32 b16 k16 k32 bf16 graph --pairs 3 --seconds 2'
 step average 60 bash -c average
+step bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
+step bench-without-side 200 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 graph --pairs 2 --seconds 2'
+step bench-without-posts 150 bash -c 'without posts ARBALEST_CUDA_POSTS lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
-if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
+on_cifar() {
+  if has_cifar; then step "$1" "$2" bash -c "$1"; elif chosen "$1"; then echo "$1: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
+}
+on_cifar accuracy 300
+on_cifar record 540
 # The figures that are to be reached, and why where they are not.
 step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
 # Attention by tiles beside PyTorch's.

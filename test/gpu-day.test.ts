@@ -139,6 +139,18 @@ describe('The day with a GPU', function () {
     expect(output('accuracy')).to.match(/^ran bin\/arbalest\.js train .* --data-dir .*\/data\/cifar-10 /m)
   })
 
+  it('trains to the record once CIFAR-10 has come, and goes on where it was cut off', function () {
+    expect(day('--only', 'record').stdout).to.match(/^record: left out, there is no whole CIFAR-10 in .*\/data\/cifar-10$/m)
+    for (const name of [1, 2, 3, 4, 5].map((part) => `data_batch_${part}`).concat('test_batch')) bring(this, name)
+    node('[[ $2 != record ]] || { echo "data in $ARBALEST_DATA"; exit 75; }')
+    expect(day('--only', 'record').stdout).to.match(/^record: not whole after \d+s, to be gone on with$/m)
+    node('')
+    expect(day('--only', 'record').stdout).to.match(/^record: done in/m)
+    const command = `ran bench/dist/main.js record cuda n20 --json --out ${join(folder, 'results/gpu')} --budget 8.66`
+    expect(output('record').split(command)).to.have.length(3)
+    expect(output('record')).to.include(`data in ${join(folder, 'data')}\n`)
+  })
+
   it('measures kernels once their plans have been searched for, as the machine has them', () => {
     program(join(folder, 'tools/ncu'), `echo "ncu $*"; cat rows`)
     writeFileSync(join(folder, 'rows'), '')
@@ -208,6 +220,22 @@ describe('The day with a GPU', function () {
     expect(command('bench-first')).to.equal(`gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2 ${kept} --budget 4.33`)
     expect(command('grid-vgg16-b8')).to.equal(`gpu full vgg16 b8 eager graph streams stacked --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
     expect(command('compiled-vgg16-b8')).to.equal(`gpu full vgg16 b8 --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
+  })
+
+  it('measures what a part is worth without it, in a folder of its own', () => {
+    node('echo "sums ${ARBALEST_CUDA_SUMS-on}, side ${ARBALEST_CUDA_SIDE_BRANCH-on}, posts ${ARBALEST_CUDA_POSTS-on}"')
+    const steps = 'bench-first,bench-without-sums,bench-without-side,bench-without-posts'
+    const { status, stdout } = day('--only', steps)
+    expect(status, stdout).to.equal(0)
+    for (const [step, words, out] of [
+      ['bench-first', 'sums on, side on, posts on', ''],
+      ['bench-without-sums', 'sums 0, side on, posts on', '/without-sums'],
+      ['bench-without-side', 'sums on, side 0, posts on', '/without-side'],
+      ['bench-without-posts', 'sums on, side on, posts 0', '/without-posts']
+    ] as const)
+      expect(output(step), step)
+        .to.include(`${words}\n`)
+        .and.include(`--out ${join(folder, 'results/gpu')}${out} `)
   })
 
   it('keeps what PyTorch has compiled, and carries it where it is not much', () => {

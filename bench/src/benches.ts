@@ -10,6 +10,7 @@ import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { hosts } from './hosts.js'
 import { hub } from './hub.js'
+import { record } from './record.js'
 import { roofline } from './roofline.js'
 import { startUp } from './start-up.js'
 import { staleness } from './staleness.js'
@@ -33,5 +34,6 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['hub', hub],
   ['crossover', crossoverBench],
   ['staleness', staleness],
-  ['tta', tta]
+  ['tta', tta],
+  ['record', record]
 ])

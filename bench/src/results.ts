@@ -45,7 +45,7 @@ interface SavedCase {
 
 /** Writes the results with the commit, the date and the machine. */
 export async function saveResults(name: string, results: readonly object[]): Promise<void> {
-  await write(name, { ...(await measuredNow()), ...measuredHere(), results })
+  await writeResults(name, { ...(await measuredNow()), ...measuredHere(), results })
 }
 
 /**
@@ -55,7 +55,7 @@ export async function saveResults(name: string, results: readonly object[]): Pro
 export async function saveCase(name: string, result: SavedCase): Promise<void> {
   const here = measuredHere()
   const others = (await casesOf(name, here)).filter((other) => other.case !== result.case)
-  await write(name, { ...here, results: [...others, { ...(await measuredNow()), ...result }] })
+  await writeResults(name, { ...here, results: [...others, { ...(await measuredNow()), ...result }] })
 }
 
 /** The cases of a file, each with its commit and its date; none if there is no file, or one of another machine. */
@@ -80,7 +80,8 @@ function measuredHere() {
   }
 }
 
-async function write(name: string, record: object): Promise<void> {
+/** Writes a file of bench/results as it is: for results that have their machines themselves. */
+export async function writeResults(name: string, record: object): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   await writeFile(new URL(`${name}.json`, FOLDER), `${JSON.stringify(record, null, 2)}\n`)
 }

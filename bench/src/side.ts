@@ -115,6 +115,16 @@ export class Side {
     return rate
   }
 
+  /** What its only process answers to a line. Throws, with the last lines of stderr, if it ends or is silent for `deadline` milliseconds. */
+  async ask(line: string, deadline: number): Promise<Record<string, unknown>> {
+    const [only] = this.#processes
+    only!.signal('SIGCONT')
+    only!.say(line)
+    const answer = await only!.answer(deadline)
+    only!.signal('SIGSTOP')
+    return answer
+  }
+
   /** Kills the processes, which have nothing to save. */
   close(): void {
     for (const one of this.#processes) one.signal('SIGKILL')

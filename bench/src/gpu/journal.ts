@@ -1,5 +1,6 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { appendJsonLine, readJsonLines } from '../json-lines.js'
 import type { Comparison } from '../pairs.js'
 import type { Spread } from '../statistics.js'
 import type { Mode, OwnWay } from './modes.js'
@@ -70,7 +71,7 @@ export class Journal {
     const entry = { ...this.#place, date: new Date().toISOString(), seed: SEED, subject, what, ...finding }
     this.#entries.push(entry)
     if ('failure' in finding) this.#failed.add(`${subject}: ${what}`)
-    if (this.#file !== undefined) append(this.#file, entry)
+    if (this.#file !== undefined) appendJsonLine(this.#file, entry)
   }
 }
 
@@ -80,25 +81,5 @@ function isOf(entry: Place, { commit, device, torch }: Place): boolean {
 
 /** All lines of a folder's journal, without an incomplete last line. */
 export function readEntries(folder: string): Entry[] {
-  const file = join(folder, NAME)
-  if (!existsSync(file)) return []
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      try {
-        return [JSON.parse(line) as Entry]
-      } catch {
-        return []
-      }
-    })
-}
-
-/** Appends the entry as a line, in the place of an incomplete last line. */
-function append(file: string, entry: Entry): void {
-  if (existsSync(file)) {
-    const before = readFileSync(file)
-    const whole = before.lastIndexOf('\n') + 1
-    if (whole < before.length) truncateSync(file, whole)
-  }
-  appendFileSync(file, `${JSON.stringify(entry)}\n`)
+  return readJsonLines<Entry>(join(folder, NAME))
 }
