@@ -22,6 +22,8 @@ export interface LoweredStepOperator extends Operator {
   /** Pairs (output, input) by position: the output may lie where the input lay. */
   readonly inPlace: LoweringAnswer['inPlace']
   readonly implementation: string
+  /** As LoweringAnswer has it. */
+  readonly sumPieces?: number
   /** It computes again what an operator before it has computed. */
   readonly repeats?: true
 }
@@ -235,7 +237,7 @@ class Lowering {
     this.#push(segment, operator, answer)
   }
 
-  #push(segment: SegmentName, operator: Operator, { scratchBytes, inPlace, implementation }: LoweringAnswer): void {
-    this.#segments[segment].push({ ...operator, scratchBytes, inPlace, implementation })
+  #push(segment: SegmentName, operator: Operator, { scratchBytes, inPlace, implementation, sumPieces }: LoweringAnswer): void {
+    this.#segments[segment].push({ ...operator, scratchBytes, inPlace, implementation, ...(sumPieces && { sumPieces }) })
   }
 }

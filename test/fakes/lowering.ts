@@ -12,7 +12,7 @@ import { BYTES, parameterType } from '../../src/compiler/element-types.js'
 /**
  * A backend that lowers and never runs, difficult on purpose: convolutions need channels in blocks of 8, and each of their three kinds needs
  * another layout of the weights; linear layers need plain tensors, and their data gradient transposed weights; bf16 programs need bf16 copies
- * of the weights; some operators may overwrite inputs and some need scratch memory.
+ * of the weights; some operators may overwrite inputs and some need scratch memory; convolutions give a batch norm sums.
  */
 export class FakeLowering implements LoweringBackend {
   readonly name = 'reference'
@@ -45,7 +45,8 @@ export class FakeLowering implements LoweringBackend {
       outputs: request.outputs.map((offered, i) => answer(offered, outputs[i])),
       scratchBytes: request.kind.startsWith('conv2d') ? 1000 : 0,
       inPlace: IN_PLACE[request.kind] ?? [],
-      implementation: 'fake'
+      implementation: 'fake',
+      sumPieces: request.kind === 'conv2d' || request.kind === 'conv2dBackwardData' ? 2 * request.outputs[0]!.shape[0]! : 0
     }
   }
 

@@ -107,11 +107,11 @@ describe('buildGraph', () => {
   })
 
   it('augments in training only, and evaluates in order', () => {
-    const load: LoadOptions = { padding: 2, flip: true, mean: [0.5], std: [0.2], shuffled: true }
+    const load: LoadOptions = { padding: 2, border: 'reflect', flip: 'alternate', mean: [0.5], std: [0.2], shuffled: true }
     const attributes = (mode: 'train' | 'statistics' | 'evaluate') => buildGraph(model, { batch: 2, mode, load }).operators[0]!.attributes
-    expect(attributes('train')).to.deep.equal({ padding: 2, flip: 1, mean: [0.5], std: [0.2], shuffled: 1 })
+    expect(attributes('train')).to.deep.equal({ padding: 2, border: 1, flip: 2, mean: [0.5], std: [0.2], shuffled: 1 })
     expect(attributes('statistics')).to.deep.equal(attributes('train'))
-    expect(attributes('evaluate')).to.deep.equal({ padding: 0, flip: 0, mean: [0.5], std: [0.2], shuffled: 0 })
+    expect(attributes('evaluate')).to.deep.equal({ padding: 0, border: 0, flip: 0, mean: [0.5], std: [0.2], shuffled: 0 })
   })
 
   it('takes targets of the output’s shape for the mean squared error', () => {
@@ -266,6 +266,11 @@ describe('a model that cannot be', () => {
     const build = (load: LoadOptions) => thrown(() => buildGraph(features, { batch: 1, mode: 'train', load })).message
     expect(build({ padding: 1 })).to.include('load.padding: received 1')
     expect(build({ flip: true })).to.include('load.flip')
+    expect(
+      thrown(() => buildGraph(image([flatten()]), { batch: 1, mode: 'train', load: { padding: 9, border: 'reflect' } })).message
+    ).to.include('load.padding: received 9')
+    for (const load of [{ border: 'edge' }, { flip: 'always' }] as unknown as LoadOptions[])
+      expect(thrown(() => buildGraph(image([flatten()]), { batch: 1, mode: 'train', load })).code).to.equal('INVALID_OPTION')
     expect(build({ mean: [1, 2] })).to.include('load.mean: received [1,2]')
     expect(build({ std: [0] })).to.include('load.std: received [0]')
   })

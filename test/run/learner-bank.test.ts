@@ -12,7 +12,7 @@ const BACKWARD = /27SoftmaxCrossEntropyBackward/
 
 /** What the device's library tells of this process. */
 interface Told {
-  readonly banks: { readonly steps: number }
+  readonly banks: { readonly steps: number; readonly aside: number }
   /** Of each kernel by its mangled name; of the stand-in alone. */
   readonly launches?: Readonly<Record<string, number>>
 }
@@ -40,8 +40,13 @@ describe(`The learner bank (${DEVICE})`, function () {
       for await (const event of job) events.push(event)
       const finished = await job.finished
       const after = told()
-      const banked = after.banks.steps - before.banks.steps
-      return { finished, events, banked, launched: launchesOf(after, BACKWARD) - launchesOf(before, BACKWARD) }
+      return {
+        finished,
+        events,
+        banked: after.banks.steps - before.banks.steps,
+        aside: after.banks.aside - before.banks.aside,
+        launched: launchesOf(after, BACKWARD) - launchesOf(before, BACKWARD)
+      }
     } finally {
       delete process.env[BANK]
     }
@@ -73,17 +78,18 @@ describe(`The learner bank (${DEVICE})`, function () {
     expect((await run(2)).banked).to.be.within(30, 58)
   })
 
-  it('does so with convolutions by tiles and by libraries and batch norm by clusters, and with attention', async () => {
+  it('does so with convolutions by tiles, whose weights’ gradients run aside, and by libraries, and with attention', async () => {
     const text = await datasetFromText({ text: 'jack and jill went up the hill to fetch a pail of water. '.repeat(20), context: 16 })
     const size = { layers: 1, heads: 2, width: 16, dropout: 0.1 }
     const few = await openDataset('digits', { samples: 20 })
-    for (const more of [
-      { model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 6 } },
-      { model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } }
+    for (const { aside, ...more } of [
+      { aside: true, model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 6 } },
+      { aside: false, model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } }
     ] as const) {
       const [apart, together] = [await run(0, more), await run(2, more)]
       expect(together.finished.weightsSha256, more.model).to.equal(apart.finished.weightsSha256)
       expect(together.banked, more.model).to.be.above(0)
+      expect(together.aside > 0, more.model).to.equal(aside)
     }
   })
 

@@ -1,6 +1,7 @@
 #include "core/buckets.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace arbalest {
 namespace {
@@ -9,6 +10,10 @@ namespace {
 constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
 
 constexpr size_t kLevelBytes = size_t{4} << 20;
+
+// Of gradients, by part of backward. A part costs a launch, about 5 microseconds, in which a link of 200 GB/s carries as many bytes.
+constexpr size_t kLeastPartBytes = size_t{1} << 20;
+constexpr size_t kMostParts = 8;
 
 // With fewer buckets, one that is deferred is a large part of the vector.
 constexpr size_t kLeastForNeed = 4;
@@ -70,6 +75,30 @@ std::vector<int> last_writers(const Program& program, std::span<const Bucket> bu
                     [&](size_t bucket) { last[bucket] = static_cast<int>(at); });
   }
   return last;
+}
+
+std::vector<size_t> ends_of_parts(std::span<const int> last, std::span<const Bucket> buckets, Type type, size_t operators) {
+  std::vector<size_t> completed(operators);  // bytes, by operator
+  size_t bytes = 0;
+  for (size_t bucket = 0; bucket < last.size(); ++bucket) {
+    if (last[bucket] < 0) continue;
+    const size_t size = (buckets[bucket].end - buckets[bucket].begin) * size_of(type);
+    completed[static_cast<size_t>(last[bucket])] += size;
+    bytes += size;
+  }
+  const size_t share = std::max(kLeastPartBytes, bytes / kMostParts);
+  std::vector<size_t> ends;
+  size_t left = bytes, part = 0;
+  for (size_t at = 0; at < operators; ++at) {
+    part += completed[at];
+    // What is too little for a part of its own belongs to the last one.
+    const bool is_enough = part >= share && left - part >= share;
+    if (!is_enough) continue;
+    ends.push_back(at + 1);
+    left -= std::exchange(part, 0);
+  }
+  ends.push_back(operators);
+  return ends;
 }
 
 std::vector<int> first_readers(const Program& program, std::span<const Bucket> buckets) {

@@ -29,6 +29,10 @@ std::vector<Bucket> level_buckets(size_t elements, Type type);
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets);
 
+// How `backward` is divided, so that the buckets that one part completes leave while the next part runs: the operator at which each part
+// ends, exclusive. `last`: of last_writers. `operators`: of backward.
+std::vector<size_t> ends_of_parts(std::span<const int> last, std::span<const Bucket> buckets, Type type, size_t operators);
+
 // For each bucket of the weights the first operator of `forward` that reads from it; -1 where none does.
 std::vector<int> first_readers(const Program& program, std::span<const Bucket> buckets);
 

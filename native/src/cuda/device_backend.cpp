@@ -1,10 +1,12 @@
 #include "cuda/device_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include "cuda/device_dataset.h"
+#include "cuda/device_posting.h"
 #include "cuda/lowering.h"
 #include "cuda/operators/tile_convolution.h"
 #include "cuda/passes/passes.h"
@@ -12,6 +14,8 @@
 
 namespace arbalest::cuda {
 namespace {
+
+std::atomic<int64_t> made_recordings{0};
 
 // One for each thread, like the CUDA runtime's own current device: a learner's thread queues on its replica's stream.
 DeviceStream*& used_stream() {
@@ -57,6 +61,8 @@ class DatasetCopy {
 
 }  // namespace
 
+int64_t recordings() { return made_recordings; }
+
 DeviceStream::~DeviceStream() {
   if (notes_) backend_.release(notes_, notes_bytes_);
 }
@@ -97,7 +103,11 @@ std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, Devi
   return {copy, &copy->view};
 }
 
-LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request, max_cluster_size() > 1); }
+LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) {
+  LoweringAnswer answer = lower_operator(request, max_cluster_size() > 1);
+  if (!settings().sums) answer.sum_pieces = 0;
+  return answer;
+}
 
 size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
 
@@ -140,12 +150,20 @@ class OrderedKernel final : public Kernel {
         stream_(stream) {}
   void run(const StepContext& step) override {
     LaunchList* const kept = stream_.kept();
-    if (!kept)
-      stream_.side_branch().queue(accesses_, may_leave_, [&] { kernel_->run(step); });
-    else if (library_kind_.empty())
+    if (!kept) {
+      const Accesses* const own = &accesses_;
+      stream_.side_branch().queue(std::span(&own, 1), may_leave_, [&] { kernel_->run(step); });
+      return;
+    }
+    const size_t before = kept->size();
+    if (library_kind_.empty())
       kernel_->run(step);
     else
       kept->push_back(std::make_unique<KeptWork>(stream_, library_kind_, [this] { kernel_->run({}); }));
+    for (size_t i = before; i < kept->size(); ++i) {
+      (*kept)[i]->accesses = &accesses_;
+      (*kept)[i]->may_leave = may_leave_;
+    }
   }
 
  private:
@@ -161,7 +179,7 @@ class OrderedKernel final : public Kernel {
 std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   OperatorSpec own = as_seen(spec);
   // Ports that are omitted at the end are absent.
-  own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
+  own.inputs.resize(std::max<size_t>(own.inputs.size(), 8));
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
   DeviceStream& stream = current();
   MadeKernel kernel;
@@ -180,7 +198,8 @@ std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
 std::unique_ptr<Recording> DeviceBackend::record_kernels(const std::function<void()>& work, const void* company) {
   DeviceStream& stream = current();
   std::unique_ptr<Recording> alone = record(stream, work);
-  const size_t seats = company ? bank_seats() : 0;
+  ++made_recordings;
+  const size_t seats = company ? settings().bank_seats : 0;
   if (seats < 2) return alone;
   return banks_.seat(company, seats, stream.keep(work), std::move(alone));
 }
@@ -259,6 +278,10 @@ void DeviceBackend::copy(void* to, const void* from, size_t bytes) { current().c
 
 void DeviceBackend::read_together(std::span<const Reading> readings) {
   for (const Reading& reading : readings) read(reading.to, reading.from, reading.bytes);
+}
+
+std::unique_ptr<Posting> DeviceBackend::posting(std::span<const Reading> readings) {
+  return settings().posts ? std::make_unique<DevicePosting>(current(), readings) : nullptr;
 }
 
 }  // namespace arbalest::cuda

@@ -6,6 +6,7 @@
 
 #include "cuda/device_stream.h"
 #include "cuda/learner_bank.h"
+#include "cuda/settings.h"
 #include "cuda/table.h"
 #include "device/backend.h"
 
@@ -13,6 +14,9 @@ namespace arbalest::cuda {
 
 // The most blocks of a cluster on every GPU that has clusters.
 inline constexpr int kMaxClusterSize = 8;
+
+// Recordings that have been made in this process.
+int64_t recordings();
 
 class DeviceBackend : public Backend {
  public:
@@ -24,10 +28,19 @@ class DeviceBackend : public Backend {
   virtual void make_current() const noexcept {}
   // The most blocks of a cluster; 1 on a GPU before Hopper.
   virtual int max_cluster_size() const = 0;
+  // Memory of the host that kernels can write.
+  virtual std::shared_ptr<void> host_memory(size_t bytes) = 0;
+  // Whether all work on the calling thread's stream is done. Throws the errors of that work.
+  virtual bool is_idle() = 0;
   // Whether kernels are launched by programmatic dependent launch.
   virtual bool launches_dependently() const { return false; }
   Capabilities capabilities() const override {
-    return {.own_memory = true, .streams = true, .recording = true, .reorders_together = true, .layouts_of_any_type = true};
+    return {.own_memory = true,
+            .streams = true,
+            .recording = true,
+            .recording_in_parts = settings().parts && settings().bank_seats < 2,
+            .reorders_together = true,
+            .layouts_of_any_type = true};
   }
   LoweringAnswer lower(const LoweringRequest& request) override;
   size_t bytes(const TensorSpec& spec) override;
@@ -44,6 +57,7 @@ class DeviceBackend : public Backend {
   size_t piece() const override { return SIZE_MAX; }
   void copy(void* to, const void* from, size_t bytes) override;
   void read_together(std::span<const Reading> readings) override;
+  std::unique_ptr<Posting> posting(std::span<const Reading> readings) override;
 
   // The address that kernels use for an address that `allocate` returned. On a GPU they are the same.
   virtual void* seen(const void* address) const { return const_cast<void*>(address); }

@@ -11,6 +11,7 @@
 
 namespace arbalest::cuda {
 
+class Accesses;
 class DeviceStream;
 
 class KeptLaunch {
@@ -20,9 +21,13 @@ class KeptLaunch {
   virtual bool is_like(const KeptLaunch& other) const = 0;
   // In a recording of `stream`: queues `all`, which are like this one. They start when earlier work is done, and may run at the same time.
   virtual void queue(std::span<const KeptLaunch* const> all, DeviceStream& stream) const = 0;
+
+  // What its operator reads and writes, null if it belongs to no operator; and whether it may run on the side branch (side_branch.h).
+  const Accesses* accesses = nullptr;
+  bool may_leave = false;
 };
 
-using LaunchList = std::vector<std::unique_ptr<const KeptLaunch>>;
+using LaunchList = std::vector<std::unique_ptr<KeptLaunch>>;
 
 // What only its own stream can queue: kernels of libraries, whose handle and workspace are the stream's, and copies.
 class KeptWork final : public KeptLaunch {

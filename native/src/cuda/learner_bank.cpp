@@ -1,11 +1,7 @@
 #include "cuda/learner_bank.h"
 
 #include <algorithm>
-#include <atomic>
-#include <charconv>
 #include <condition_variable>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -16,8 +12,6 @@
 
 namespace arbalest::cuda {
 namespace {
-
-std::atomic<size_t> seats_of_a_bank{0};
 
 // Of this process.
 struct Counts {
@@ -36,6 +30,11 @@ void count_steps(size_t learners) {
   counts().report.steps += static_cast<int64_t>(learners);
 }
 
+void count_aside() {
+  const std::lock_guard lock(counts().mutex);
+  ++counts().report.aside;
+}
+
 void count_refusal(const std::string& why) {
   const std::lock_guard lock(counts().mutex);
   ++counts().report.refusals;
@@ -51,21 +50,6 @@ constexpr double kFirstPatience = 0.1;
 bool leaves_learners_alone(const Error& error) { return error.code() == "OUT_OF_MEMORY" || error.code() == "UNSUPPORTED_OPERATOR"; }
 
 }  // namespace
-
-void read_bank_seats() {
-  const char* const wanted = std::getenv("ARBALEST_CUDA_BANK");
-  size_t seats = 0;
-  if (wanted) {
-    const char* const end = wanted + std::strlen(wanted);
-    const auto [rest, error] = std::from_chars(wanted, end, seats);
-    if (error != std::errc() || rest != end)
-      throw Error("INVALID_OPTION",
-                  std::string("ARBALEST_CUDA_BANK: received ") + wanted + "; give the most learners of a bank, or 0 for none, as in 16");
-  }
-  seats_of_a_bank = seats;
-}
-
-size_t bank_seats() { return seats_of_a_bank; }
 
 BankReport bank_report() {
   const std::lock_guard lock(counts().mutex);
@@ -102,8 +86,9 @@ class LearnerBank {
     const std::lock_guard lock(mutex_);
     if (company != company_ || most != most_ || seats_.size() >= most_) return false;
     if (seats_.empty()) return true;
-    return std::ranges::equal(launches, seats_.front()->launches(),
-                              [](const auto& one, const auto& other) { return one->is_like(*other); });
+    return std::ranges::equal(launches, seats_.front()->launches(), [](const auto& one, const auto& other) {
+      return one->may_leave == other->may_leave && one->is_like(*other);
+    });
   }
   void enter(const Seat& seat) {
     const std::lock_guard lock(mutex_);
@@ -210,9 +195,12 @@ class LearnerBank {
     try {
       return backend_.record(stream, [&] {
         std::vector<const KeptLaunch*> alike(expected_.size());
+        std::vector<const Accesses*> accesses(expected_.size());
         for (size_t i = 0; i < expected_.front()->launches().size(); ++i) {
           std::ranges::transform(expected_, alike.begin(), [i](const Seat* seat) { return seat->launches()[i].get(); });
-          alike.front()->queue(alike, stream);
+          std::ranges::transform(alike, accesses.begin(), [](const KeptLaunch* launch) { return launch->accesses; });
+          if (alike.front()->may_leave) count_aside();
+          stream.side_branch().queue(accesses, alike.front()->may_leave, [&] { alike.front()->queue(alike, stream); });
         }
       });
     } catch (const Error& error) {

@@ -22,15 +22,10 @@ namespace arbalest::cuda {
 class DeviceBackend;
 class LearnerBank;
 
-// Reads ARBALEST_CUDA_BANK, the most learners of a bank; without it, or with 0 or 1, there are no banks. A library does so when its backend
-// is opened, before any work. Throws INVALID_OPTION for what is no number.
-void read_bank_seats();
-size_t bank_seats();
-
-// What banks have done in this process: steps, of which one of three learners counts three; recordings that could not be made, so that
-// learners ran by themselves; and why, of the last one.
+// What banks have done in this process: steps, of which one of three learners counts three; launches that their recordings have had on side
+// branches; recordings that could not be made, so that learners ran by themselves; and why, of the last one.
 struct BankReport {
-  int64_t steps = 0, refusals = 0;
+  int64_t steps = 0, aside = 0, refusals = 0;
   std::string refusal;
 };
 BankReport bank_report();

@@ -19,8 +19,8 @@ size_t scratch_for_bias(const LoweringRequest& request) {
 using enum Port;
 // The operators that a library computes.
 const Registered kOperators{{
-    {"conv2d", {image, weights, wide}, {image}, nullptr, {}, nullptr, "convolution"},
-    {"conv2dBackwardData", {image, weights}, {image}, nullptr, {}, nullptr, "convolution"},
+    {"conv2d", {image, weights, wide}, {image, wide}, nullptr, {}, nullptr, "convolution"},
+    {"conv2dBackwardData", {image, weights, image, wide, image, image}, {image, wide}, nullptr, {}, nullptr, "convolution"},
     // In the type of cuDNN's output; it sums in f32. One reorder widens the gradients of all layers.
     {"conv2dBackwardWeights", {image, image}, {weights, wide}, nullptr, {}, scratch_for_bias, "convolution"},
     {"linear", {rows, weights, wide}, {rows}, nullptr, {}, nullptr, "matrix product"},
@@ -79,7 +79,7 @@ TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& reques
 
 bool is_own_convolution(const LoweringRequest& request, bool clusters) {
   const auto has = [&](const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
-    return is_tile_convolution(request.kind, request.precision, x.shape, w.shape, y.shape, request.attributes);
+    return is_tile_convolution(request.precision, x.shape, w.shape, y.shape, request.attributes);
   };
   if (request.kind == "conv2d") return has(request.inputs.at(0), request.inputs.at(1), request.outputs.at(0));
   if (request.kind == "conv2dBackwardData") return has(request.outputs.at(0), request.inputs.at(1), request.inputs.at(0));
@@ -126,7 +126,11 @@ LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters) {
   if (is_own_convolution(request, clusters)) {
     answer.implementation = "own";
     // Our kernel has the gradient of its weights in f32; cuDNN's has it in the type of its images.
-    if (request.kind == "conv2dBackwardWeights") answer.outputs[0].type = Type::f32;
+    if (request.kind == "conv2dBackwardWeights")
+      answer.outputs[0].type = Type::f32;
+    else
+      answer.sum_pieces =
+          pieces_of_tile_convolution(request.kind, request.inputs.at(0).shape, request.outputs.at(0).shape, request.attributes);
   }
   for (const auto& [output, input] : op.in_place) {
     const auto o = static_cast<size_t>(output), i = static_cast<size_t>(input);

@@ -43,10 +43,13 @@ void SideBranch::record(const std::function<void()>& work) {
   queued_.clear();
 }
 
-void SideBranch::queue(const Accesses& accesses, bool may_leave, const std::function<void()>& work) {
+void SideBranch::queue(std::span<const Accesses* const> accesses, bool may_leave, const std::function<void()>& work) {
   // The side branch runs its kernels in order. A wait for one of them is a wait for all before it.
-  for (size_t i = queued_.size(); i-- > 0;) {
-    if (may_leave || !accesses.conflict_with(*queued_[i].accesses)) continue;
+  for (size_t i = may_leave ? 0 : queued_.size(); i-- > 0;) {
+    const bool apart = std::ranges::equal(queued_[i].accesses, accesses, [](const Accesses* earlier, const Accesses* later) {
+      return earlier && later && !later->conflict_with(*earlier);
+    });
+    if (apart) continue;
     stream_.await_side(queued_[i].end);
     queued_.erase(queued_.begin(), queued_.begin() + static_cast<ptrdiff_t>(i) + 1);
     break;
@@ -59,7 +62,7 @@ void SideBranch::queue(const Accesses& accesses, bool may_leave, const std::func
     stream_.end_side();
     throw;
   }
-  queued_.push_back({&accesses, stream_.end_side()});
+  queued_.push_back({{accesses.begin(), accesses.end()}, stream_.end_side()});
 }
 
 }  // namespace arbalest::cuda

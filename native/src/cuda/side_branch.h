@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "device/backend.h"
@@ -35,13 +36,14 @@ class SideBranch {
 
   // Records: calls `work`, which queues the kernels.
   void record(const std::function<void()>& work);
-  // Calls `work`, which queues one kernel. In a recording, a kernel that `may_leave` goes to the side branch. `accesses` must live until
-  // the recording ends.
-  void queue(const Accesses& accesses, bool may_leave, const std::function<void()>& work);
+  // Calls `work`, which queues a kernel of one learner, or the like kernels of several. In a recording, a kernel that `may_leave` goes to
+  // the side branch. `accesses`: one for each learner, in the same order in every call; learners share no memory that they write. Null
+  // means that nothing is known: the main branch waits for the whole side branch. They must live until the recording ends.
+  void queue(std::span<const Accesses* const> accesses, bool may_leave, const std::function<void()>& work);
 
  private:
   struct Queued {
-    const Accesses* accesses;
+    std::vector<const Accesses*> accesses;
     std::shared_ptr<Event> end;
   };
 

@@ -12,6 +12,8 @@ struct Capabilities {
   bool streams = false;
   // Kernels can be recorded once and run again as one piece of work.
   bool recording = false;
+  // A step may be several recordings, between which its gradients leave.
+  bool recording_in_parts = false;
   // Several learners may read and write one central model at the same time, as asynchronous rules do.
   bool asynchronous_rules = false;
   // One `reorder` operator takes several tensors.

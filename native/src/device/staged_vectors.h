@@ -87,6 +87,7 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) override {
     return device_.record_kernels(work, company);
   }
+  std::unique_ptr<Posting> posting(std::span<const Reading> readings) override { return device_.posting(readings); }
 
  protected:
   void* take(size_t bytes) override;

@@ -13,6 +13,7 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
   const std::span<const Bucket> buckets = group ? group->buckets() : std::span<const Bucket>{};
   for (size_t s = 0; s < kSegments; ++s)
     for (const PlacedOperator& op : program_->segments[s]) segments_[s].push_back(prepared(op, group));
+  ends_ = {operators(Segment::backward).size()};
   if (const auto optimiser = optimiser_of(*program_)) {
     trains_ = true;
     accumulate_ = optimiser->accumulate;
@@ -24,6 +25,8 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
     const std::vector<int> last = last_writers(*program_, buckets);
     for (size_t bucket = 0; bucket < last.size(); ++bucket)
       if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);
+    if (group && group->sends_buckets() && memory.backend().capabilities().recording_in_parts)
+      ends_ = ends_of_parts(last, buckets, program_->parameters.type(), operators(Segment::backward).size());
   }
   if (moves_vectors(*program_) != (memory.moved_vectors() != nullptr))
     throw Error("INVALID_PROGRAM", "program " + program_->name +
@@ -78,7 +81,7 @@ std::unique_ptr<Kernel> BoundProgram::moving(const PlacedOperator& op, const Tra
 }
 
 void BoundProgram::remake_kernels() {
-  recording_.reset();
+  recorded_.clear();
   ran_ = false;
   made_.clear();
   make_kernels();
@@ -118,18 +121,36 @@ void BoundProgram::check_samples(const OperatorSpec& load) const {
     throw Error("SHAPE_MISMATCH", "program " + program_->name + ": its samples do not have the shape of the data set's");
 }
 
-bool BoundProgram::run_recorded(const StepContext& context, const void* company, RunReport& report) {
-  Backend& backend = memory_.backend();
-  if (!backend.capabilities().recording || !std::exchange(ran_, true) || profiling_) return false;
-  if (!recording_)
-    recording_ = backend.record_kernels(
+std::span<const RecordedPart> BoundProgram::recorded(const StepContext& context, const void* company, Posting* posting) {
+  if (!memory_.backend().capabilities().recording || !std::exchange(ran_, true) || profiling_) return {};
+  if (recorded_.empty()) record(context, company, posting);
+  return recorded_;
+}
+
+void BoundProgram::record(const StepContext& context, const void* company, Posting* posting) {
+  const std::span<const BoundOperator> backward = operators(Segment::backward);
+  const auto run = [&](std::span<const BoundOperator> some) {
+    for (const BoundOperator& op : some) kernel(op)->run(context);
+  };
+  std::vector<RecordedPart> parts;
+  size_t begin = 0;
+  for (size_t end : ends_) {
+    const std::span<const BoundOperator> part = backward.subspan(begin, end - begin);
+    const bool is_first = parts.empty();
+    auto recording = memory_.backend().record_kernels(
         [&] {
-          for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
-            for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
+          if (is_first) {
+            run(operators(Segment::load));
+            run(operators(Segment::forward));
+            if (posting) posting->queue();
+          }
+          run(part);
         },
         company);
-  report.wait_seconds += recording_->run();
-  return true;
+    parts.push_back({std::move(recording), part, is_first && posting});
+    begin = end;
+  }
+  recorded_ = std::move(parts);
 }
 
 const PlacedValue& BoundProgram::readable(const std::string& name) const {

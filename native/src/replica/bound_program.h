@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct BoundOperator {
   double seconds = 0;
 };
 
+// A part of a step that runs as one.
+struct RecordedPart {
+  std::unique_ptr<Recording> recording;
+  std::span<const BoundOperator> backward;  // what it has of it
+  bool posts = false;                       // the measures, behind `forward`
+};
+
 class BoundProgram {
  public:
   // The memory has what the program needs. `group`: in which it trains, or null. Throws INVALID_PROGRAM, INVALID_STATE, SHAPE_MISMATCH.
@@ -45,9 +53,10 @@ class BoundProgram {
   void make_kernels();
   // The activations lie elsewhere for good.
   void remake_kernels();
-  // Load to backward as one, on a device that gains by it: after a first run, in which libraries load what they need. `company`: of those
-  // learners whose steps may run as one with it, or null. False where there is no such recording.
-  bool run_recorded(const StepContext& context, const void* company, RunReport& report);
+  // Load to backward as recordings, on a device that gains by them: after a first run, in which libraries load what they need. It is one,
+  // or several where the group sends its buckets. `company`: of those learners whose steps may run as one with it, or null. `posting`: of
+  // the measures, or null. Empty where there are none.
+  std::span<const RecordedPart> recorded(const StepContext& context, const void* company, Posting* posting);
 
   // A named value, or one that outlives steps by its own name. Throws UNKNOWN_NAME.
   const PlacedValue& readable(const std::string& name) const;
@@ -61,6 +70,7 @@ class BoundProgram {
   std::unique_ptr<Kernel> kernel_of(const PlacedOperator& op) const;
   std::unique_ptr<Kernel> moving(const PlacedOperator& op, const Transfer& transfer) const;
   OperatorSpec placed(const PlacedOperator& op) const;
+  void record(const StepContext& context, const void* company, Posting* posting);
   void check_samples(const OperatorSpec& load) const;
 
   const std::shared_ptr<const Program> program_;
@@ -71,8 +81,9 @@ class BoundProgram {
   std::array<std::vector<BoundOperator>, kSegments> segments_;
   bool trains_ = false;
   int64_t accumulate_ = 1;
-  std::vector<bool> made_;  // the arenas for which there are kernels
-  std::unique_ptr<Recording> recording_;
+  std::vector<bool> made_;    // the arenas for which there are kernels
+  std::vector<size_t> ends_;  // of backward's parts
+  std::vector<RecordedPart> recorded_;
   bool ran_ = false, profiling_ = false;
 };
 

@@ -122,6 +122,7 @@ void StepLoop::refuse_unfinished(Segment segment) const {
 void StepLoop::moved() {
   give_up_step();
   bound_.remake_kernels();
+  measures_.forget_posting();
 }
 
 // Which step this is: its place in the data, its rate, its round.
@@ -143,8 +144,7 @@ Outcome StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point
   samples_.begin(ticket.position);
   measures_.begin();
   gradients_.begin();
-  // While a step waits it may keep neither the device nor an arena from others, and no transfer may be under way.
-  pull_.begin(ticket, !owner_.lease && !memory_.user() && !bound_.transfers());
+  pull_.begin(ticket, !takes_turns());
   ticket_ = ticket;
   segment_ = Segment::load;
   next_ = 0;
@@ -161,7 +161,7 @@ void StepLoop::begin_batch() {
   if (memory_.user()) memory_.user()->give_back();
 }
 
-// The segments whose turn it is; the step is complete after the last.
+// The segments whose turn it is.
 Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   if (segment_ == Segment::load) {
     if (const Outcome outcome = pull_.open(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
@@ -171,35 +171,53 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (const Outcome outcome = take_device(deadline, report); outcome != Outcome::done) return outcome;
     if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
   }
-  const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context(), company(), report);
-  if (recorded) {
-    samples_.release();
-    segment_ = Segment::backward;
-    gradients_.arrive();
+  if (segment_ == Segment::load && owner_.queues) {
+    if (const std::span<const RecordedPart> parts = bound_.recorded(samples_.context(), company(), posting()); !parts.empty()) {
+      if (const Outcome outcome = run_recorded(parts, report); outcome != Outcome::done) return outcome;
+      end_segment(report);
+      return Outcome::done;
+    }
   }
-  const bool offers = segment_ == Segment::backward && gradients_.last() && group_ && !group_->buckets().empty();
-  if (offers && !check_loss()) return Outcome::cancelled;
+  const bool offered = segment_ == Segment::backward && offers();
+  if (offered && !check_loss()) return Outcome::cancelled;
   if (segment_ == Segment::exchange) {
     give_arena_back();
     give_device_back();
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return outcome;
   }
-  if (!recorded) {
-    // Sums of the last round may still read the gradients that backward writes.
-    if (segment_ == Segment::backward)
-      if (const Outcome outcome = pull_.take_all(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
-    if (const Outcome outcome = run_operators(segment_, offers, deadline, report); outcome != Outcome::done) return outcome;
-  } else if (offers) {
-    for (const BoundOperator& op : bound_.operators(Segment::backward)) offer(op);
-    gradients_.mark_averaged();
+  // Sums of the last round may still read the gradients that backward writes.
+  if (segment_ == Segment::backward)
+    if (const Outcome outcome = pull_.take_all(*ticket_, deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
+  if (const Outcome outcome = run_operators(segment_, offered, deadline, report); outcome != Outcome::done) return outcome;
+  end_segment(report);
+  return Outcome::done;
+}
+
+// Load to backward. After each part its gradients go to the group; the loss is checked before the first ones do.
+Outcome StepLoop::run_recorded(std::span<const RecordedPart> parts, RunReport& report) {
+  for (const RecordedPart& part : parts) {
+    const bool is_first = &part == &parts.front();
+    report.wait_seconds += part.recording->run();
+    if (part.posts) measures_.expect_post();
+    if (!offers()) continue;
+    if (is_first && !check_loss()) return Outcome::cancelled;
+    for (const BoundOperator& op : part.backward) offer(op);
   }
+  samples_.release();
+  gradients_.arrive();
+  segment_ = Segment::backward;
+  if (offers()) gradients_.mark_averaged();
+  return Outcome::done;
+}
+
+// The next one's turn, or that of another batch; after the last one the step is complete.
+void StepLoop::end_segment(RunReport& report) {
   if (segment_ == Segment::backward && !gradients_.last())
     begin_batch();
   else if (segment_ == Segment::update)
     complete(report);
   else
     segment_ = static_cast<Segment>(static_cast<size_t>(segment_) + 1);
-  return Outcome::done;
 }
 
 // Cancelled if the run was cancelled between two operators. `offers`: gradients go to the group as soon as they are complete.
@@ -265,15 +283,18 @@ Outcome StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
 void StepLoop::give_arena_back() {
   ArenaUser* const user = memory_.user();
   if (!user || !user->has()) return;
-  measures_.keep();
+  measures_.read();
   user->give_back();
 }
 
-// With whom its steps may run as one. Learners that take turns, for the device or for an arena, cannot wait for each other.
-const void* StepLoop::company() const {
-  const bool takes_turns = owner_.lease || memory_.user() || bound_.transfers();
-  return takes_turns ? nullptr : group_;
-}
+// While such a step waits it may keep neither the device nor an arena from others, and no transfer may be under way.
+bool StepLoop::takes_turns() const { return owner_.lease || memory_.user() || bound_.transfers(); }
+
+// With whom its steps may run as one. Learners that take turns cannot wait for each other.
+const void* StepLoop::company() const { return takes_turns() ? nullptr : group_; }
+
+// So that the host has the loss while the device works on backward; null where there is nothing to gain.
+Posting* StepLoop::posting() { return takes_turns() || !bound_.trains() ? nullptr : measures_.posting(); }
 
 void StepLoop::offer(const BoundOperator& op) {
   for (size_t bucket : op.completes) {

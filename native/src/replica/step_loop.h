@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "core/clock.h"
 #include "core/program.h"
@@ -50,13 +51,19 @@ class StepLoop {
   void begin_batch();
   void refuse_unfinished(Segment segment) const;
   Outcome run_next(Clock::time_point deadline, RunReport& report);
+  Outcome run_recorded(std::span<const RecordedPart> parts, RunReport& report);
+  void end_segment(RunReport& report);
   // Goes on at the operator before which it has waited, if it has.
   Outcome run_operators(Segment segment, bool offers, Clock::time_point deadline, RunReport& report);
   Outcome take_device(Clock::time_point deadline, RunReport& report);
   void give_device_back();
   Outcome take_arena(Clock::time_point deadline, RunReport& report);
   void give_arena_back();
+  bool takes_turns() const;
   const void* company() const;
+  Posting* posting();
+  // Whether the group takes the gradients of this batch as soon as backward has completed them.
+  bool offers() const { return gradients_.last() && group_ && !group_->buckets().empty(); }
   void offer(const BoundOperator& op);
   bool check_loss();
   Outcome meet(Clock::time_point deadline, RunReport& report);

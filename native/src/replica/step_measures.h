@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "core/program.h"
+#include "device/posting.h"
 #include "replica/replica_memory.h"
 
 namespace arbalest {
@@ -16,12 +19,20 @@ class StepMeasures {
   void begin();
   // Another batch of the same step: adds the measures of the batch before to those of earlier ones.
   void advance();
-  // Reads the measures from the arena, which is about to be given back.
-  void keep();
-  // Reads the measures of the batch, if that has not been done. Call it before more work is queued, for which the host would wait.
-  void read() {
-    if (!kept_) keep();
+  // Reads the measures of the batch, if that has not been done. Where they are not posted, call it before more work is queued, for which
+  // the host would wait, and before the arena is given back.
+  void read();
+
+  // What a recording queues to post the measures to the host. Null where the program has none, or where the device posts nothing. Valid
+  // until forget_posting().
+  Posting* posting();
+  // A recording that posts those of the present batch has been queued.
+  void expect_post() {
+    ++posts_;
+    is_posted_ = true;
   }
+  // The measures lie elsewhere for good. Nothing may be queued.
+  void forget_posting();
 
   // Sums over the batches that have run; 0 for what the program does not measure.
   double loss() { return both()[0]; }
@@ -29,17 +40,27 @@ class StepMeasures {
 
  private:
   using Pair = std::array<double, 2>;  // of loss and correct
+  using Bytes = std::array<std::byte, 8>;
 
   // One copy in the place of two, where both lie so close that the bytes between them cost less than another copy.
   std::optional<Pair> read_at_once() const;
-  Pair read_apart() const;
+  Pair read_apart();
+  Pair read_post();
+  // They copy the measures that the program has to landed_.
+  std::span<const Reading> readings();
+  Pair landed() const;
   Pair both() {
     read();
     return {earlier_[0] + (*kept_)[0], earlier_[1] + (*kept_)[1]};
   }
 
   const ReplicaMemory& memory_;
-  const PlacedValue *const loss_, *const correct_;  // null where the program has none
+  const std::array<const PlacedValue*, 2> measures_;  // null where the program has none
+  std::array<Bytes, 2> landed_{};
+  std::array<Reading, 2> readings_;
+  std::unique_ptr<Posting> posting_;  // once it has been asked for
+  uint64_t posts_ = 0;                // that have been queued
+  bool is_posted_ = false;            // the last one has the measures of the present batch
   Pair earlier_{};
   std::optional<Pair> kept_;
 };

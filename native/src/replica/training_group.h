@@ -67,6 +67,8 @@ class TrainingGroup {
   // The buckets in which the group takes gradients, in the order in which backward is likely to finish them; none where it takes no
   // gradients.
   virtual std::span<const Bucket> buckets() const { return {}; }
+  // Whether its buckets go to other devices or hosts, which takes time that backward can hide.
+  virtual bool sends_buckets() const { return false; }
   // The buckets in which tickets that pull take the central model; none where no ticket does.
   virtual std::span<const Bucket> pulled_buckets() const { return {}; }
   // Whether the group has the optimiser, and steps the central model with the learners' gradients.

@@ -39,6 +39,7 @@ class Averaging {
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   bool has_streams() const { return streams_.stream(0) != nullptr; }
+  bool has_levels() const { return pipeline_ != nullptr; }
   size_t devices() const { return central_.size(); }
   Backend& backend(size_t device) const { return streams_.backend(device); }
   const CentralModel& central(size_t device = 0) const { return central_[device]; }

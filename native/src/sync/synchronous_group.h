@@ -64,6 +64,7 @@ class SynchronousGroup final : public GroupState {
   std::span<const Bucket> buckets() const override {
     return takes_gradients() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
   }
+  bool sends_buckets() const override { return takes_gradients() && averaging_.has_levels(); }
   std::span<const Bucket> pulled_buckets() const override {
     return pulls_buckets() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
   }

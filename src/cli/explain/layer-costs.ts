@@ -72,6 +72,8 @@ export function total(operators: readonly ExplainedOperator[]): Cost {
 
 /** The operators that are fused into one: `batchNorm + add + relu`. */
 function fusedKind({ kind, attributes, inputs }: ExplainedOperator): string {
-  const adds = kind === 'batchNorm' && inputs.length > 3
+  const [x, ...others] = inputs
+  // Only the residual is an image too.
+  const adds = kind === 'batchNorm' && others.some((shape) => shape.length === x!.length)
   return [kind, ...(adds ? ['add'] : []), ...(attributes['relu'] === 1 ? ['relu'] : [])].join(' + ')
 }

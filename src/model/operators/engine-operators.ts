@@ -1,4 +1,5 @@
 import { invalidOption } from '../../errors.js'
+import { BORDERS, FLIPS, mostPadding, type Augmentation } from '../augmentation.js'
 import type { Attributes, NoAttributes, Operator, ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Mode } from './layer-writer.js'
@@ -8,6 +9,7 @@ import { defineOperators, sizeOf } from './table.js'
 
 type LoadAttributes = {
   readonly padding: number
+  readonly border: number
   readonly flip: number
   readonly mean: readonly number[]
   readonly std: readonly number[]
@@ -34,11 +36,7 @@ declare module '../graph.js' {
 }
 
 /** How samples come into a batch. `evaluate` takes them in order and as they are: only `mean` and `std` count there. */
-export interface LoadOptions {
-  /** Zero pixels on every side before a random crop of the original size. */
-  readonly padding?: number
-  /** Mirrors every other sample, at random. */
-  readonly flip?: boolean
+export interface LoadOptions extends Partial<Augmentation> {
   /** One for all channels or one a channel, of pixels in 0 to 1: x becomes (x - mean) / std. */
   readonly mean?: readonly number[]
   readonly std?: readonly number[]
@@ -60,7 +58,7 @@ defineOperators({
 export function loading(
   sample: readonly number[],
   mode: Mode,
-  { padding = 0, flip = false, mean = [], std = [], shuffled = true }: LoadOptions,
+  { padding = 0, border = 'zeros', flip = false, mean = [], std = [], shuffled = true }: LoadOptions,
   outputs: readonly ValueId[]
 ): Operator {
   if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
@@ -71,6 +69,14 @@ export function loading(
       padding || flip,
       'leave it out: only images (C, H, W) are cropped and flipped'
     )
+  if (!BORDERS.includes(border)) throw invalidOption('load.border', border, `use ${BORDERS.join(' or ')}`)
+  if (!FLIPS.includes(flip)) throw invalidOption('load.flip', flip, "use true, false or 'alternate'")
+  if (border === 'reflect' && padding > mostPadding(sample, border))
+    throw invalidOption(
+      'load.padding',
+      padding,
+      `use at most ${mostPadding(sample, border)}, the pixels beside an edge of ${shownShape(sample)}`
+    )
   for (const [name, list] of Object.entries({ mean, std }))
     if (![0, 1, sample.length === 3 ? sample[0] : 1].includes(list.length) || !list.every(Number.isFinite))
       throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(sample)}`)
@@ -78,7 +84,8 @@ export function loading(
   const augmented = mode !== 'evaluate'
   const attributes = {
     padding: augmented ? padding : 0,
-    flip: augmented && flip ? 1 : 0,
+    border: augmented && padding > 0 ? BORDERS.indexOf(border) : 0,
+    flip: augmented ? FLIPS.indexOf(flip) : 0,
     mean,
     std,
     shuffled: augmented && shuffled ? 1 : 0

@@ -5,6 +5,7 @@
 #include "cuda/device/nccl.h"
 #include "cuda/device/nvrtc.h"
 #include "cuda/device/runtime.h"
+#include "cuda/device_backend.h"
 #include "cuda/learner_bank.h"
 
 namespace arbalest::cuda {
@@ -83,7 +84,8 @@ std::string about() {
   ask("cuDNN", found, missing, [] { return std::to_string(open_cudnn()); });
   const BankReport banks = bank_report();
   return "{\"versions\":{" + found + "},\"missing\":{" + missing + "},\"devices\":[" + list +
-         "],\"banks\":{\"steps\":" + std::to_string(banks.steps) + ",\"refusals\":" + std::to_string(banks.refusals) +
+         "],\"recordings\":" + std::to_string(recordings()) + ",\"banks\":{\"steps\":" + std::to_string(banks.steps) +
+         ",\"aside\":" + std::to_string(banks.aside) + ",\"refusals\":" + std::to_string(banks.refusals) +
          ",\"refusal\":" + quoted(banks.refusal) + "}}";
 }
 

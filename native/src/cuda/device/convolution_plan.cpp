@@ -6,10 +6,10 @@
 
 #include "core/clock.h"
 #include "cuda/device/cudnn.h"
-#include "cuda/device/environment.h"
 #include "cuda/device/plan_cache.h"
 #include "cuda/device/recorded_time.h"
 #include "cuda/device_backend.h"
+#include "cuda/environment.h"
 
 namespace arbalest::cuda {
 namespace {

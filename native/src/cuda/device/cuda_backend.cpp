@@ -6,12 +6,12 @@
 #include "cuda/device/convolution.h"
 #include "cuda/device/cuda_graph.h"
 #include "cuda/device/cuda_stream.h"
-#include "cuda/device/environment.h"
 #include "cuda/device/matrix_product.h"
 #include "cuda/device/memory_pool.h"
 #include "cuda/device/nccl_collective.h"
 #include "cuda/device/pinned_tier.h"
 #include "cuda/device_backend.h"
+#include "cuda/environment.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -118,6 +118,17 @@ class CudaBackend final : public DeviceBackend {
   }
   void queue_after(const std::shared_ptr<Event>& event) override {
     if (event) check(cudaStreamWaitEvent(handle(), static_cast<CudaEvent&>(*event).handle(), 0), "event");
+  }
+  std::shared_ptr<void> host_memory(size_t bytes) override {
+    const auto memory = std::make_shared<PinnedMemory>(bytes);
+    return {memory, memory->data()};
+  }
+  bool is_idle() override {
+    const cudaError_t state = cudaStreamQuery(handle());
+    if (state != cudaErrorNotReady) check(state, "wait for the GPU");
+    // "Not ready" is an answer, but also the thread's last error: clear it, or the next launch reports it.
+    cudaGetLastError();
+    return state == cudaSuccess;
   }
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }

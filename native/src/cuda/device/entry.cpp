@@ -4,12 +4,12 @@
 
 #include "cuda/device/about.h"
 #include "cuda/device/cuda_backend.h"
-#include "cuda/learner_bank.h"
+#include "cuda/settings.h"
 #include "interface_hash.h"
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
   if (std::string_view(name ? name : "") != "cuda") return nullptr;
-  arbalest::cuda::read_bank_seats();
+  arbalest::cuda::read_settings();
   return arbalest::cuda::cuda_backend(0);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -24,11 +25,14 @@
 namespace arbalest::cuda {
 namespace {
 
+// Of the host in this process, for a stream that has run recordings since the wait before.
+std::atomic<int64_t> waits_for_recordings{0};
+
 class HostRecording final : public Recording {
  public:
   HostRecording(HostStream& stream, std::vector<std::function<void()>> work) : stream_(stream), work_(std::move(work)) {}
   double run() override {
-    for (const auto& each : work_) stream_.submit(each);
+    stream_.run(work_);
     return 0;
   }
 
@@ -97,7 +101,16 @@ class HostBackend final : public DeviceBackend {
   void queue_after(const std::shared_ptr<Event>& event) override {
     if (event) queue_of(current()).queue_after(std::static_pointer_cast<HostEvent>(event));
   }
-  void synchronise() override { queue_of(current()).synchronise(); }
+  std::shared_ptr<void> host_memory(size_t bytes) override {
+    return {new std::max_align_t[(bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)],
+            [](void* memory) { delete[] static_cast<std::max_align_t*>(memory); }};
+  }
+  bool is_idle() override { return queue_of(current()).is_idle(); }
+  void synchronise() override {
+    HostStream& queue = queue_of(current());
+    if (queue.forget_recordings()) ++waits_for_recordings;
+    queue.synchronise();
+  }
   void begin(const StepContext& step) override {
     queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
@@ -162,14 +175,16 @@ Backend* host_backend(int device) {
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
   if (std::string_view(name ? name : "") != "cuda-host") return nullptr;
-  arbalest::cuda::read_bank_seats();
+  arbalest::cuda::read_settings();
   return arbalest::cuda::host_backend(0);
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
   thread_local std::string text;
-  text =
-      "{\"launches\":" + arbalest::cuda::launches() + ",\"banks\":{\"steps\":" + std::to_string(arbalest::cuda::bank_report().steps) + "}}";
+  const arbalest::cuda::BankReport banks = arbalest::cuda::bank_report();
+  text = "{\"launches\":" + arbalest::cuda::launches() + ",\"recordings\":" + std::to_string(arbalest::cuda::recordings()) +
+         ",\"waits\":" + std::to_string(arbalest::cuda::waits_for_recordings) + ",\"banks\":{\"steps\":" + std::to_string(banks.steps) +
+         ",\"aside\":" + std::to_string(banks.aside) + "}}";
   return text.c_str();
 }
 

@@ -73,6 +73,12 @@ void HostStream::submit(std::function<void()> work) {
   changed_.notify_all();
 }
 
+void HostStream::submit_kernel(std::function<void()> kernel) {
+  submit([this, kernel = std::move(kernel)] {
+    if (!failure()) kernel();
+  });
+}
+
 void HostStream::run_branches(std::span<const Branch> branches) {
   for (size_t i = branches.size(); i-- > 0;)
     for (auto& each : queue_of(branches[i].stream).record(branches[i].work)) submit(std::move(each));
@@ -116,6 +122,12 @@ void HostStream::synchronise() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+bool HostStream::is_idle() {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return queue_.empty() && !busy_;
+}
+
 void HostStream::clear_side() {
   submit([this] {
     side_work_.clear();
@@ -137,6 +149,11 @@ std::vector<std::function<void()>> HostStream::record(const std::function<void()
   const Recorded recorded{*this};
   queue();
   return std::move(recorded_);
+}
+
+void HostStream::run(const std::vector<std::function<void()>>& recording) {
+  for (const auto& each : recording) submit(each);
+  has_run_recordings_ = true;
 }
 
 std::exception_ptr HostStream::failure() {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/condition_variable.h"
@@ -36,6 +37,8 @@ class HostStream final : public DeviceStream {
   ~HostStream() override;
 
   void submit(std::function<void()> work);
+  // It is left out where earlier work has failed, as on a GPU.
+  void submit_kernel(std::function<void()> kernel);
   // The stand-in runs branches one after another, the last one first.
   void run_branches(std::span<const Branch> branches) override;
   const StepParameters* parameters() const override { return &parameters_; }
@@ -51,12 +54,16 @@ class HostStream final : public DeviceStream {
   std::shared_ptr<HostEvent> mark();
   void queue_after(std::shared_ptr<HostEvent> event);
   void synchronise();
+  bool is_idle();
 
   // Queued: no work of an earlier step is aside.
   void clear_side();
 
   // What `queue` submits, which is kept and not run.
   std::vector<std::function<void()>> record(const std::function<void()>& queue);
+  void run(const std::vector<std::function<void()>>& recording);
+  // Whether recordings have run since the call before.
+  bool forget_recordings() { return std::exchange(has_run_recordings_, false); }
 
  private:
   void queue_copy(void* to, const void* from, size_t bytes) override;
@@ -68,7 +75,7 @@ class HostStream final : public DeviceStream {
   std::vector<uint8_t> batch_;
   std::vector<int32_t> labels_;
   std::vector<std::function<void()>> recorded_;
-  bool recording_ = false, on_side_ = false;
+  bool recording_ = false, on_side_ = false, has_run_recordings_ = false;
   size_t recorded_on_side_ = 0;
   // The stream's thread's own: what a recording that runs has aside, and how much of it has been done.
   std::vector<std::function<void()>> side_work_;

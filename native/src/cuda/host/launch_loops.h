@@ -57,14 +57,14 @@ template <class P> void perform(const Clusters<P>& way) {
 template <class Way> void queue_rows(std::span<const Way* const> ways, DeviceStream& stream) {
   std::vector<Way> rows;
   for (const Way* way : ways) rows.push_back(*way);
-  queue_of(stream).submit([rows = std::move(rows)] {
+  queue_of(stream).submit_kernel([rows = std::move(rows)] {
     count_launch<typename Way::Program>();
     for (size_t row = rows.size(); row-- > 0;) perform(rows[row]);
   });
 }
 
 template <class Way> void queue(const Way& way, DeviceStream& stream) {
-  queue_of(stream).submit([way] {
+  queue_of(stream).submit_kernel([way] {
     count_launch<typename Way::Program>();
     perform(way);
   });

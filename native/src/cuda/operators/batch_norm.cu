@@ -1,10 +1,12 @@
-// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel by clusters
-// where they take it, otherwise two: moments of each chunk of rows, then in every block those of its channels from the chunks', and y.
+// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel where it is
+// given the sums of pieces, or by clusters where they take it, otherwise two: moments of each chunk of rows, then in every block those of
+// its channels from the chunks', and y.
 #include <cmath>
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/batch_norm_of_clusters.h"
+#include "cuda/operators/batch_norm_of_pieces.h"
 #include "cuda/operators/bounds.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/moments.h"
@@ -120,6 +122,7 @@ template <class T, int V> struct Normalise {
 };
 
 MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
+  if (auto kernel = make_batch_norm_of_pieces(spec, stream)) return kernel;
   if (auto kernel = make_batch_norm_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
@@ -150,7 +153,12 @@ MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
 
 using enum Port;
 const Registered kOperators{{
-    {"batchNorm", {image, wide, wide, image}, {image, wide, wide}, make_batch_norm, {{0, 0}, {0, 3}}, by_first_input<batch_norm_scratch>},
+    {"batchNorm",
+     {image, wide, wide, image, wide},
+     {image, wide, wide},
+     make_batch_norm,
+     {{0, 0}, {0, 3}},
+     by_first_input<batch_norm_scratch>},
 }};
 
 }  // namespace

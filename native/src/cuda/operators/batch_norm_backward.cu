@@ -1,12 +1,13 @@
 // With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
-// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel by clusters where they take it, otherwise two: the sums of each
-// chunk of rows, then gx.
+// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel where it is given the sums of pieces, or by clusters where they
+// take it, otherwise two: the sums of each chunk of rows, then gx.
 #include <cmath>
 
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/batch_norm_gradients.h"
 #include "cuda/operators/batch_norm_of_clusters.h"
+#include "cuda/operators/batch_norm_of_pieces.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
@@ -85,7 +86,7 @@ template <class T, int V> struct BatchNormBackward {
   EVERYWHERE void settle(int64_t block, int c, int at, Shared& shared) const {
     const float sum = shares.sum(shared.sums, at), product = shares.sum(shared.products, at);
     const auto rows = static_cast<float>(chunks.rows);
-    shared.mean[at] = from.mean[c];
+    shared.mean[at] = from.mean(c);
     shared.inverse[at] = from.inverse(c);
     shared.scale[at] = gamma[c] * shared.inverse[at];
     shared.sum[at] = sum / rows;
@@ -96,8 +97,9 @@ template <class T, int V> struct BatchNormBackward {
   }
 
   EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
-    const Pack<float, V> g = from.masked(i);
-    Pack<T, V> values = read<T, V>(from.x, i), passed;
+    const auto place = from.beside.at(i);
+    const Pack<float, V> g = from.beside.masked(read<T, V>(from.gy, i), place);
+    Pack<T, V> values = place.x, passed;
     for (int v = 0; v < V; ++v) {
       const int at = lane * V + v;
       const float normalised = (float(values.at[v]) - shared.mean[at]) * shared.inverse[at];
@@ -110,6 +112,7 @@ template <class T, int V> struct BatchNormBackward {
 };
 
 MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  if (auto kernel = make_batch_norm_backward_of_pieces(spec, stream)) return kernel;
   if (auto kernel = make_batch_norm_backward_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
@@ -139,7 +142,7 @@ MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stre
 using enum Port;
 const Registered kOperators{{
     {"batchNormBackward",
-     {image, wide, wide, wide, image, image, image},
+     {image, wide, wide, wide, image, image, image, wide},
      {image, wide, wide, image},
      make_batch_norm_backward,
      {{0, 5}, {3, 6}},

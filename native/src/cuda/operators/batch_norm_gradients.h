@@ -22,54 +22,65 @@ template <int V> struct TwoSums {
   }
 };
 
-template <class T, int V> struct Gradients {
-  const T* x;                    // (rows, C)
-  const T* y;                    // (rows, C), null without relu
-  const T* gy;                   // (rows, C)
-  const T* gy2;                  // (rows, C) or null
-  const float *mean, *variance;  // (C)
-  float epsilon;
+// What a gradient of y is summed and multiplied with, all (rows, C).
+template <class T, int V> struct BesideGradients {
+  const T* x;
+  const T* y;         // null without relu
+  const T* gy2;       // or null
+  const float* mean;  // (C)
   Bounds bounds;
 
-  explicit Gradients(const OperatorSpec& spec)
-      : x(spec.inputs[0].as<T>()),
-        y(Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr),
-        gy(spec.inputs[5].as<T>()),
-        gy2(spec.inputs[6].as<T>()),
-        mean(spec.inputs[2].as<float>()),
-        variance(spec.inputs[3].as<float>()),
-        epsilon(static_cast<float>(spec.attributes.number("epsilon"))),
-        bounds(spec.attributes) {}
+  struct Place {
+    Pack<T, V> x, y, gy2;
+  };
 
-  EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
+  EVERYWHERE Place at(int64_t i) const {
+    Place place{read<T, V>(x, i), {}, {}};
+    if (y) place.y = read<T, V>(y, i);
+    if (gy2) place.gy2 = read<T, V>(gy2, i);
+    return place;
+  }
 
-  // The masked sum of V gradients.
-  EVERYWHERE Pack<float, V> masked(int64_t i) const {
-    const Pack<T, V> first = read<T, V>(gy, i);
-    Pack<T, V> second{}, results{};
-    if (gy2) second = read<T, V>(gy2, i);
-    if (y) results = read<T, V>(y, i);
+  // V gradients at a place, summed and masked.
+  EVERYWHERE Pack<float, V> masked(const Pack<T, V>& gy, const Place& place) const {
     Pack<float, V> sums;
     for (int v = 0; v < V; ++v) {
-      const float sum = gy2 ? float(first.at[v]) + float(second.at[v]) : float(first.at[v]);
-      sums.at[v] = y && !bounds.passes(float(results.at[v])) ? 0.0f : sum;
+      const float sum = gy2 ? float(gy.at[v]) + float(place.gy2.at[v]) : float(gy.at[v]);
+      sums.at[v] = y && !bounds.passes(float(place.y.at[v])) ? 0.0f : sum;
     }
     return sums;
   }
+};
+
+template <class T, int V> struct Gradients {
+  BesideGradients<T, V> beside;
+  const T* gy;            // (rows, C)
+  const float* variance;  // (C)
+  float epsilon;
+
+  explicit Gradients(const OperatorSpec& spec)
+      : beside{spec.inputs[0].as<T>(), Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr, spec.inputs[6].as<T>(),
+               spec.inputs[2].as<float>(), Bounds(spec.attributes)},
+        gy(spec.inputs[5].as<T>()),
+        variance(spec.inputs[3].as<float>()),
+        epsilon(static_cast<float>(spec.attributes.number("epsilon"))) {}
+
+  EVERYWHERE float mean(int c) const { return beside.mean[c]; }
+  EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
 
   // The sums of g and of g * (x - mean) over rows first, first + step, ... below `end`, of one of a row's `packs` packs.
   EVERYWHERE TwoSums<V> sums_of_rows(int pack, int packs, int first, int end, int step) const {
     TwoSums<V> found{};
     float centre[V];
-    for (int v = 0; v < V; ++v) centre[v] = mean[pack * V + v];
+    for (int v = 0; v < V; ++v) centre[v] = mean(pack * V + v);
     UNROLLED(4)
     for (int row = first; row < end; row += step) {
       const int64_t i = static_cast<int64_t>(row) * packs + pack;
-      const Pack<float, V> g = masked(i);
-      const Pack<T, V> values = read<T, V>(x, i);
+      const auto place = beside.at(i);
+      const Pack<float, V> g = beside.masked(read<T, V>(gy, i), place);
       for (int v = 0; v < V; ++v) {
         found.sum[v] += g.at[v];
-        found.product[v] += g.at[v] * (float(values.at[v]) - centre[v]);
+        found.product[v] += g.at[v] * (float(place.x.at[v]) - centre[v]);
       }
     }
     return found;

@@ -236,7 +236,7 @@ template <class T, int V, int Lanes> struct Backward {
 
   EVERYWHERE void read_ahead(const ClusterBlock& block, int thread, Own& own) const {
     const int c = rows.pack(block, 0) * V + thread;
-    own = {gamma[c], from.mean[c], from.inverse(c)};
+    own = {gamma[c], from.mean(c), from.inverse(c)};
   }
 
   EVERYWHERE TwoSums<V> partial(const ClusterBlock& block, int thread) const {
@@ -272,8 +272,9 @@ template <class T, int V, int Lanes> struct Backward {
     rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
-          gradients[slot] = from.masked(i);
-          values[slot] = read<T, V>(from.x, i);
+          const auto place = from.beside.at(i);
+          gradients[slot] = from.beside.masked(read<T, V>(from.gy, i), place);
+          values[slot] = place.x;
         },
         [&](int slot, int64_t i) {
           Pack<T, V> passed;

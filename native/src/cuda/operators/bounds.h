@@ -8,9 +8,10 @@
 namespace arbalest::cuda {
 
 struct Bounds {
-  bool relu;
-  float most;
+  bool relu = false;
+  float most = std::numeric_limits<float>::infinity();
 
+  Bounds() = default;
   explicit Bounds(const Attributes& attributes)
       : relu(flag(attributes, "relu")), most(static_cast<float>(attributes.number("most", std::numeric_limits<double>::infinity()))) {}
 

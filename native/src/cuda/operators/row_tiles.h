@@ -14,22 +14,25 @@ inline constexpr int kTaps = 9, kWarps = kThreads / 32;
 // Between neighbouring lines in shared memory: eight lines then lie in banks of their own.
 inline constexpr int kGap = 8;
 
-// Some whole rows of an output image, and the input rows that they are computed from, with a border of zeros.
+// Some whole rows of an output image, and the input rows that they are computed from, with a border of zeros. A spread input has a zero
+// after each row and each column: a convolution of it is the gradient of one of stride 2.
 struct RowTiles {
   Image in, out;
   int stride;
+  int spread;     // 1 if the input is spread, else 0
   int rows;       // of the output, in a tile
   int per_image;  // tiles
 
   // At most `pixels` outputs a tile, or one row.
-  RowTiles(const Image& in_, const Image& out_, int stride_, int pixels) : in(in_), out(out_), stride(stride_) {
+  RowTiles(const Image& in_, const Image& out_, int stride_, int spread_, int pixels)
+      : in(in_), out(out_), stride(stride_), spread(spread_) {
     rows = std::clamp(pixels / out.w, 1, out.h);
     per_image = (out.h + rows - 1) / rows;
   }
 
   EVERYWHERE int count() const { return out.n * per_image; }
   EVERYWHERE int groups() const { return (rows * out.w + kTile - 1) / kTile; }
-  EVERYWHERE int width() const { return in.w + 2; }
+  EVERYWHERE int width() const { return (in.w << spread) + 2; }
   EVERYWHERE int height() const { return (rows - 1) * stride + 3; }
   // In shared memory, of the input.
   EVERYWHERE int line() const { return in.c + kGap; }
@@ -44,18 +47,20 @@ struct RowTiles {
     }
   }
 
-  // A row a warp.
-  template <int C> EVERYWHERE void begin_copies(const Bf16* x, int tile, Bf16* to, int thread) const {
+  // A row a warp. kMaySpread: whether the input can be spread.
+  template <int C, bool kMaySpread> EVERYWHERE void begin_copies(const Bf16* x, int tile, Bf16* to, int thread) const {
     constexpr int kPacks = C / 8;
+    const int zeros = kMaySpread ? spread : 0;
     const int image = tile / per_image, top = tile % per_image * rows * stride - 1;
     for (int line_ = thread / 32; line_ < height(); line_ += kWarps) {
       const int row = top + line_;
-      const bool inside = row >= 0 && row < in.h;
-      const Bf16* const from = x + in.at(image, inside ? row : 0, 0, 0);
+      const bool inside = row >= 0 && row < in.h << zeros && (row & zeros) == 0;
+      const Bf16* const from = x + in.at(image, inside ? row >> zeros : 0, 0, 0);
       for (int i = thread % 32; i < width() * kPacks; i += 32) {
         const int pack = i % kPacks, column = i / kPacks - 1;
-        const bool present = inside && column >= 0 && column < in.w;
-        begin_copy(to + (line_ * width() + column + 1) * (C + kGap) + pack * 8, present ? from + column * C + pack * 8 : x, present);
+        const bool present = inside && column >= 0 && column < in.w << zeros && (column & zeros) == 0;
+        begin_copy(to + (line_ * width() + column + 1) * (C + kGap) + pack * 8, present ? from + (column >> zeros) * C + pack * 8 : x,
+                   present);
       }
     }
   }
@@ -73,17 +78,21 @@ struct Pixels {
   }
 };
 
-// Calls `make` with the number of channels, which is 16, 32 or 64.
-template <class Make> MadeKernel by_channels(int channels, Make&& make) {
+// The numbers of channels of which there are kernels.
+inline bool has_tiles(int64_t channels) { return channels == 16 || channels == 32 || channels == 64; }
+
+// Calls `make` with the number of channels, which has tiles.
+template <class Make> auto by_channels(int64_t channels, Make&& make) {
   if (channels == 16) return make(std::integral_constant<int, 16>{});
   if (channels == 32) return make(std::integral_constant<int, 32>{});
   return make(std::integral_constant<int, 64>{});
 }
 
 // The program of the largest tiles, up to `most` pixels, of which `program_of` makes one that a block's shared memory holds.
-template <class ProgramOf> auto with_largest_tiles(int most, const Image& in, const Image& out, int stride, const ProgramOf& program_of) {
+template <class ProgramOf>
+auto with_largest_tiles(int most, const Image& in, const Image& out, int stride, int spread, const ProgramOf& program_of) {
   for (int pixels = most;; pixels /= 2) {
-    const auto program = program_of(RowTiles(in, out, stride, pixels));
+    const auto program = program_of(RowTiles(in, out, stride, spread, pixels));
     if (pixels == 1 || program.shared_bytes() <= kMostClusterShared) return program;
   }
 }

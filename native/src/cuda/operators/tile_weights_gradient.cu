@@ -88,7 +88,7 @@ template <int C> struct TileWeightsGradient {
     const int tile = round * block.size + block.rank;
     if (tile < tiles.count()) {
       Bf16 *const image = at_stage(round, block), *const gradients = image + tiles.elements();
-      tiles.begin_copies<C>(x, tile, image, thread);
+      tiles.begin_copies<C, false>(x, tile, image, thread);
       const Pixels pixels(tiles, tile);
       // Registers are the sums'.
       UNROLLED(1)
@@ -143,7 +143,7 @@ MadeKernel make_tile_weights_gradient(const OperatorSpec& spec, DeviceStream& st
   const Image from(x.shape()), to(gy.shape());
   const int most = stream.backend().max_cluster_size();
   return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], [&](const RowTiles& tiles) {
+    auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], 0, [&](const RowTiles& tiles) {
       return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, 0};
     });
     int size = 1;
