@@ -1,107 +1,37 @@
-import { fileURLToPath } from 'node:url'
 import { openDataset } from './arbalest.js'
-import type { Bench, BenchOptions } from './bench.js'
+import type { Bench } from './bench.js'
 import { ArbalestError, invalidOption } from './errors.js'
 import { Allowance, OutOfTime } from './gpu/allowance.js'
 import { placeOf } from './gpu/place.js'
 import { describeCuda, engine } from './internals.js'
-import { pythonsWithTorch } from './python.js'
-import { contest, resultIn, type ContestOptions, type Runner } from './record/contest.js'
-import { CONTESTANTS, Journal, latestJournal, type Contestant, type Settings } from './record/journal.js'
-import { summaryOf, TARGET, type Figures } from './record/summary.js'
+import { contest } from './record/contest.js'
+import { CONTESTANTS, Journal, latestJournal, type Settings } from './record/journal.js'
+import { Report } from './record/report.js'
+import { airbenchPython, startAirbench, startOurs } from './record/sides.js'
+import { summaryOf, TARGET, type NamedSummary } from './record/summary.js'
 import { asked } from './record/words.js'
 import { writeResults } from './results.js'
-import { Side, type Command } from './side.js'
-import { Table } from './table.js'
 
-const OURS = fileURLToPath(new URL('./record/ours-child.js', import.meta.url))
-const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
 /** The exit code if the time is up before all runs are made; the same command then continues. */
 const INCOMPLETE = 75
-/** Milliseconds that a side may take to warm up, and a run on a GPU; one on a CPU may take hours. */
-const WARM = 180_000
-const RUN = { cuda: 180_000, cpu: 12 * 3_600_000 } as const
-
-async function startSide(command: Command, deadline: { readonly warm: number; readonly run: number }): Promise<Runner> {
-  const side = await Side.start([command], deadline.warm)
-  return { run: async (seed) => resultIn(await side.ask(`run ${seed}`, deadline.run)), close: () => side.close() }
-}
-
-function startOurs(settings: Settings): Promise<Runner> {
-  const command = { program: process.execPath, args: [OURS, JSON.stringify(settings)] }
-  const run = RUN[settings.backend]
-  return startSide(command, { warm: settings.backend === 'cuda' ? WARM : run, run })
-}
-
-/** The Python whose PyTorch can use the GPU and that has the package airbench; else why there is none, in one sentence. */
-async function airbenchPython(): Promise<{ readonly program: string; readonly torch: string } | string> {
-  try {
-    const [python] = await pythonsWithTorch()
-    const side = await Side.start([{ program: python!.program, args: ['airbench_train.py', '--check'], cwd: PEERS }], WARM)
-    side.close()
-    return side.greeting['ready'] === true ? python! : String(side.greeting['why'])
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
-}
 
 function hasGpu(): boolean {
   const report = describeCuda()
   return typeof report !== 'string' && report.devices.length > 0
 }
 
-/** Prints each run, and at the end what both sides have reached. */
-class Report {
-  readonly #json: boolean
-  readonly #table: Table
-
-  constructor({ json }: BenchOptions) {
-    this.#json = json
-    this.#table = new Table([12, 24, 10, 10, 10, 10], json ? null : process.stdout)
-    this.#table.row(['side', 'run', 'seconds', 'wall', 'accuracy', 'plain'])
-  }
-
-  readonly onRun: ContestOptions['onRun'] = (contestant, seed, finding) => {
-    this.#line({ bench: 'record', contestant, seed, ...finding })
-    if ('failure' in finding) this.#table.note(`${contestant}, seed ${seed}: ${finding.failure}`)
-    else {
-      const { seconds, wallSeconds, accuracy, plainAccuracy } = finding
-      this.#table.row([contestant, `seed ${seed}`, seconds.toFixed(3), wallSeconds.toFixed(3), percent(accuracy), percent(plainAccuracy)])
-    }
-  }
-
-  note(text: string): void {
-    if (this.#json) process.stderr.write(`record: ${text}\n`)
-    this.#table.note(text)
-  }
-
-  /** Mean and spread of a side's runs. */
-  summary(contestant: Contestant, journal: Journal): object | undefined {
+/** Of each side that has trained. */
+function summariesIn(journal: Journal): readonly NamedSummary[] {
+  return CONTESTANTS.flatMap((contestant) => {
     const summary = summaryOf(journal.results(contestant))
-    if (!summary) return undefined
-    const { seconds, wallSeconds, accuracy, plainAccuracy, reached } = summary
-    const named = { bench: 'record', contestant, target: TARGET, ...summary }
-    this.#line(named)
-    for (const name of ['mean', 'median', 'min', 'max', 'deviation'] as const) {
-      const cell = (figures: Figures, shown: (value: number) => string): string => (figures[name] === null ? '-' : shown(figures[name]))
-      const inSeconds = (value: number): string => value.toFixed(3)
-      const cells = [cell(seconds, inSeconds), cell(wallSeconds, inSeconds), cell(accuracy, percent), cell(plainAccuracy, percent)]
-      this.#table.row([contestant, `${name} of ${seconds.n}`, ...cells])
-    }
-    this.#table.note(`${contestant}: ${percent(reached)} of the runs reach ${percent(TARGET)}`)
-    return named
-  }
-
-  #line(value: object): void {
-    if (this.#json) process.stdout.write(`${JSON.stringify(value)}\n`)
-  }
+    return summary ? [{ bench: 'record', contestant, target: TARGET, ...summary }] : []
+  })
 }
-
-const percent = (share: number): string => `${(100 * share).toFixed(2)}%`
 
 /** What both sides have reached, and every run of theirs with its commit and its machine. */
 async function save(name: string, journal: Journal, report: Report): Promise<void> {
-  const summaries = CONTESTANTS.flatMap((contestant) => report.summary(contestant, journal) ?? [])
+  const summaries = summariesIn(journal)
+  for (const summary of summaries) report.summary(summary)
   const runs = CONTESTANTS.flatMap((contestant) => journal.results(contestant))
   await writeResults(name, { bench: 'record', summaries, runs })
 }
@@ -136,14 +66,13 @@ export const record: Bench = {
     const place = await placeOf(typeof peer === 'string' ? 'none' : peer.torch)
     const here = backend === 'cpu' ? { ...place, device: engine.describe().processor, driver: 'none' } : place
     const journal = new Journal(here, settings, options.out)
-    const airbench = (program: string): Command => ({ program, args: ['airbench_train.py'], cwd: PEERS })
     try {
       await contest({
         journal,
         runs,
         starts: {
           arbalest: () => startOurs(settings),
-          ...(typeof peer !== 'string' && { airbench94: () => startSide(airbench(peer.program), { warm: WARM, run: RUN.cuda }) })
+          ...(typeof peer !== 'string' && { airbench94: () => startAirbench(peer.program) })
         },
         allowance: new Allowance(options.budget),
         onRun: report.onRun
@@ -153,7 +82,7 @@ export const record: Bench = {
       process.exitCode = INCOMPLETE
       report.note('the time is up; the same command continues')
     }
-    if (options.save === undefined) for (const contestant of CONTESTANTS) report.summary(contestant, journal)
+    if (options.save === undefined) for (const summary of summariesIn(journal)) report.summary(summary)
     else await save(options.save, journal, report)
     if (process.exitCode === INCOMPLETE) return
     const failed = CONTESTANTS.flatMap((contestant) => journal.failed(contestant).map(({ seed }) => `${contestant} with seed ${seed}`))

@@ -80,7 +80,7 @@ function measuredHere() {
   }
 }
 
-/** Writes a file of bench/results as it is: for results that have their machines themselves. */
+/** Writes a file of bench/results as it is: for results that already name their machine. */
 export async function writeResults(name: string, record: object): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
   await writeFile(new URL(`${name}.json`, FOLDER), `${JSON.stringify(record, null, 2)}\n`)

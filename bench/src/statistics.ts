@@ -27,7 +27,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** Of the population that the values are a sample of; NaN for fewer than two. */
+/** Of the population that the values are a sample of, by n - 1; NaN for fewer than two. */
 export function standardDeviation(values: readonly number[]): number {
   const middle = mean(values)
   return values.length < 2 ? NaN : Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1))

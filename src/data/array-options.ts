@@ -121,6 +121,10 @@ function refuseAugmentation({ augmentation, sample }: Checked, faults: Faults): 
   const { padding, border, flip } = augmentation
   const most = sample.length === 3 ? mostPadding(sample, border) : 0
   if (padding > most)
-    faults.refuse('augmentation.padding', padding, `use a whole number from 0 to ${most} for samples of (${sample.join(', ')})`)
+    faults.refuse(
+      'augmentation.padding',
+      padding,
+      `use a whole number from 0 to ${most} for samples of (${sample.join(', ')})${border === 'reflect' ? " with border 'reflect'" : ''}`
+    )
   if (flip && sample.length !== 3) faults.refuse('augmentation.flip', flip, 'use false: only (C, H, W) samples are mirrored')
 }

@@ -1,4 +1,4 @@
-import { UNCHANGED, type Augmentation } from '../model/augmentation.js'
+import { NO_AUGMENTATION, type Augmentation } from '../model/augmentation.js'
 import type { DatasetTraits, StoredDataset } from './dataset.js'
 
 /** A file of a data set. */
@@ -71,7 +71,7 @@ function greyImages(folders: readonly string[], classNames: readonly string[], m
     classNames,
     mean: [mean],
     std: [std],
-    augmentation: UNCHANGED,
+    augmentation: NO_AUGMENTATION,
     folders,
     files,
     async read([trainImages, trainLabels, testImages, testLabels]) {

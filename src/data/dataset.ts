@@ -18,7 +18,7 @@ export interface Dataset extends Normalisation {
   /** In memory, or streamed: read from storage during training. */
   readonly train: DatasetSpec | StreamedSamples
   readonly test: DatasetSpec | StreamedSamples
-  /** Of training samples that are held in memory. */
+  /** Of training samples. Those of streamed ones come after what their reader does, and `flip: 'alternate'` is refused. */
   readonly augmentation: Augmentation
   /** How a row of a table or a text becomes a sample; a saved model keeps it. */
   readonly encoding?: SampleEncoding

@@ -3,7 +3,7 @@ import type { DatasetSpec } from '../engine/contract.js'
 import { shown } from '../errors.js'
 import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../formats/encoding.js'
 import { corruptFile } from '../formats/file-errors.js'
-import { UNCHANGED } from '../model/augmentation.js'
+import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
 import { checkHas, ModelInputs } from './model-inputs.js'
 import { category, numberOf, textOf } from './tables/cell.js'
@@ -55,7 +55,7 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
     test: all,
     mean: [],
     std: [],
-    augmentation: UNCHANGED,
+    augmentation: NO_AUGMENTATION,
     encoding
   }
 }

@@ -1,6 +1,6 @@
 import type { DatasetSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
-import { UNCHANGED } from '../model/augmentation.js'
+import { NO_AUGMENTATION } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { checkedArrayOptions, type ArrayDatasetOptions, type SampleArrays } from './array-options.js'
@@ -25,7 +25,7 @@ export function datasetFromArrays(given: ArrayDatasetOptions): StoredDataset {
     ...(classNames && { classNames }),
     ...parts,
     ...normalisation(options, parts.train),
-    augmentation: options.augmentation ?? UNCHANGED
+    augmentation: options.augmentation ?? NO_AUGMENTATION
   }
 }
 

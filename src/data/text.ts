@@ -4,7 +4,7 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import { corruptFile } from '../formats/file-errors.js'
 import { tokenizerFilesOf, type TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
-import { UNCHANGED } from '../model/augmentation.js'
+import { NO_AUGMENTATION } from '../model/augmentation.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { real, text as notEmpty, whole } from '../schema/values.js'
@@ -73,7 +73,7 @@ export async function openText(options: TextDatasetOptions): Promise<StoredDatas
     test: windows(tokens.subarray(tokens.length - test), context, classes),
     mean: [],
     std: [],
-    augmentation: UNCHANGED
+    augmentation: NO_AUGMENTATION
   }
 }
 

@@ -1,7 +1,7 @@
 import { isStreamed, type Dataset, type StoredDataset, type StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
-import { UNCHANGED } from '../model/augmentation.js'
+import { NO_AUGMENTATION } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
 
 /** The batches are repeated until an epoch takes one learner about this many iterations, so that measurements do not take most of the time. */
@@ -27,7 +27,7 @@ export function firstBatches(dataset: Dataset, { batches, batch }: OverfitSize):
       batches,
       `${dataset.name} has ${dataset.train.count} samples: use at most ${Math.floor(dataset.train.count / batch)}`
     )
-  const unchanged = { ...dataset, augmentation: UNCHANGED }
+  const unchanged = { ...dataset, augmentation: NO_AUGMENTATION }
   if (dataset.train.stride !== undefined) {
     const windows = firstWindows(dataset.train, wanted, dataset.train.stride)
     return { ...unchanged, train: windows, test: windows }

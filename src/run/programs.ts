@@ -1,6 +1,7 @@
 import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Program } from '../compiler/program.js'
 import { isStreamed, type Dataset } from '../data/dataset.js'
+import { invalidOption } from '../errors.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Settings } from '../options/settings.js'
@@ -44,11 +45,14 @@ export function* compilePrograms(
   return { train, evaluate, predict, statistics: hasStatistics ? yield* statisticsPass(dataset, statistics) : undefined }
 }
 
-/** How the training step is compiled; with its parameter layout, how other programs over its weights are. */
+/** How the training step is compiled; with its parameter layout, how other programs over its weights are. Throws INVALID_OPTION. */
 export function trainingOptions(
-  { mean, std, augmentation }: Dataset,
+  { name, train, mean, std, augmentation }: Dataset,
   { batch, precision, optimiser, freeze }: Settings
 ): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
+  // A batch of streamed samples does not say of which epoch they are.
+  if (isStreamed(train) && augmentation.flip === 'alternate')
+    throw invalidOption('augmentation.flip', 'alternate', `use true or false: the samples of ${name} are streamed`)
   return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, std, shuffled: true, ...augmentation } }
 }
 

@@ -107,6 +107,11 @@ describe('Training on a folder of images', function () {
     expect(finished.epochs).to.equal((6 * 2 * 8) / 3)
   })
 
+  it('refuses flips in every other epoch, which a batch knows nothing of', async () => {
+    const data: Dataset = { ...photos, augmentation: { padding: 0, flip: 'alternate' } }
+    await refused('INVALID_OPTION', () => trained({ data }), 'augmentation.flip', 'alternate')
+  })
+
   it('stops where it is told, with the feeder in the middle of its work', async () => {
     const job = train({ model, data: photos, learners: 2, batch: 8, until: { epochs: 1000 } })
     for await (const event of job) if (event.event === 'progress') job.stop()

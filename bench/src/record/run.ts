@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { train, type StoredDataset, type TrainOptions } from '../arbalest.js'
 import { accuracyByCopies, type Copy } from './copies.js'
-import { writeFirstWeights } from './first-weights.js'
+import { writeInitialWeights } from './initial-weights.js'
 import { recordModel, recordOptions, type Recipe } from './recipe.js'
 
 /** What a run has found, ours or a peer's. */
 export interface RunResult {
-  /** Of making the first weights, training, and measuring the trained model; without set-up. */
+  /** Of making the initial weights, training, and measuring the trained model; without set-up. */
   readonly seconds: number
-  /** From the call to the end of training, with all set-up. */
+  /** Of the same with all set-up: from the call to the end of the measurement. */
   readonly wallSeconds: number
   /** Of the test images, each by its six copies. */
   readonly accuracy: number
@@ -20,7 +20,7 @@ export interface RunResult {
 
 export interface OwnRunResult extends RunResult {
   /** The parts of `seconds`. */
-  readonly firstWeightsSeconds: number
+  readonly initialWeightsSeconds: number
   readonly trainingSeconds: number
   readonly measuringSeconds: number
   readonly imagesPerSecond: number
@@ -36,7 +36,7 @@ export interface OwnRun {
   readonly steps?: number
 }
 
-/** Trains the recipe once, and measures what it has trained. `watch` gets the job's events. */
+/** Trains the recipe once, and measures what it has trained. `copies`: by which accuracy is measured; `options`: in the place of the recipe's. */
 export async function runRecipe(
   { recipe, seed, backend, precision, steps }: OwnRun,
   data: StoredDataset,
@@ -46,9 +46,8 @@ export async function runRecipe(
   try {
     const initialWeights = join(folder, 'first.safetensors')
     const before = performance.now()
-    await writeFirstWeights(initialWeights, recordModel(recipe), data, seed)
-    const begun = performance.now()
-    const firstWeightsSeconds = (begun - before) / 1000
+    await writeInitialWeights(initialWeights, recordModel(recipe), data, seed)
+    const initialWeightsSeconds = (performance.now() - before) / 1000
     const job = train({
       ...recordOptions(recipe, { data, seed, initialWeights }),
       backend,
@@ -57,7 +56,6 @@ export async function runRecipe(
       ...options
     })
     const finished = await job.finished
-    const wallSeconds = (performance.now() - begun) / 1000
     const { count, samples, sample, labels } = data.test
     const test = {
       images: (samples as Uint8Array).subarray(0, count * sample.reduce((a, b) => a * b, 1)),
@@ -66,13 +64,14 @@ export async function runRecipe(
     }
     const trained = performance.now()
     const accuracy = await accuracyByCopies((images) => job.model.predict(images), test, copies)
-    const measuringSeconds = (performance.now() - trained) / 1000
+    const measured = performance.now()
+    const measuringSeconds = (measured - trained) / 1000
     return {
-      seconds: firstWeightsSeconds + finished.seconds + measuringSeconds,
-      wallSeconds,
+      seconds: initialWeightsSeconds + finished.seconds + measuringSeconds,
+      wallSeconds: (measured - before) / 1000,
       accuracy,
       plainAccuracy: finished.testAccuracy!,
-      firstWeightsSeconds,
+      initialWeightsSeconds,
       trainingSeconds: finished.seconds,
       measuringSeconds,
       imagesPerSecond: finished.imagesPerSecond,

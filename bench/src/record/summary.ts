@@ -1,4 +1,5 @@
 import { mean, median, standardDeviation } from '../statistics.js'
+import type { Contestant } from './journal.js'
 import type { RunResult } from './run.js'
 
 export interface Figures {
@@ -7,8 +8,8 @@ export interface Figures {
   readonly median: number
   readonly min: number
   readonly max: number
-  /** The standard deviation; null for a single run. */
-  readonly deviation: number | null
+  /** The standard deviation of the sample; null for a single run. */
+  readonly std: number | null
 }
 
 export function figuresOf(values: readonly number[]): Figures {
@@ -18,7 +19,7 @@ export function figuresOf(values: readonly number[]): Figures {
     median: median(values),
     min: Math.min(...values),
     max: Math.max(...values),
-    deviation: values.length < 2 ? null : standardDeviation(values)
+    std: values.length < 2 ? null : standardDeviation(values)
   }
 }
 
@@ -32,6 +33,13 @@ export interface Summary {
   readonly plainAccuracy: Figures
   /** The share of runs that have reached the target. */
   readonly reached: number
+}
+
+/** A side's summary, as it is printed and saved. */
+export interface NamedSummary extends Summary {
+  readonly bench: 'record'
+  readonly contestant: Contestant
+  readonly target: number
 }
 
 /** Mean and spread of the runs of a side; undefined without any. */

@@ -11,12 +11,13 @@ import { Allowance, OutOfTime } from '../gpu/allowance.js'
 import { parametersOf, predictionGraph } from '../internals.js'
 import { contest, resultIn, type ContestOptions, type Runner } from '../record/contest.js'
 import { accuracyByCopies, accuracyOf, changed, COPIES } from '../record/copies.js'
-import { firstWeights } from '../record/first-weights.js'
+import { eigen } from '../record/eigen.js'
+import { initialWeights } from '../record/initial-weights.js'
 import { Journal, latestJournal, type Contestant, type Settings } from '../record/journal.js'
 import { FROZEN, RECIPE, recordModel } from '../record/recipe.js'
 import { runRecipe, type RunResult } from '../record/run.js'
 import { figuresOf, summaryOf } from '../record/summary.js'
-import { eigen, whiteningFilters } from '../record/whitening.js'
+import { whiteningFilters } from '../record/whitening.js'
 import { asked } from '../record/words.js'
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
@@ -73,14 +74,14 @@ describe('The recipe of the record', () => {
     expect(frozen).to.have.members(['whiten.weight', ...scales])
   })
 
-  it('begins with filters that hand on a channel, and with the same weights for the same seed', () => {
+  it('begins with filters that pass a channel through, and with the same weights for the same seed', () => {
     const data = datasetFromArrays({
       sample: [3, 32, 32],
       samples: smoothImages(40),
       labels: Array.from({ length: 40 }, (_, i) => i % 10),
       classes: 10
     })
-    const weights = firstWeights(model, data, 3)
+    const weights = initialWeights(model, data, 3)
     const conv = weights['block1.conv1.weight']!
     // Filter 5 is the identity of channel 5; filter 24 is drawn.
     const filter = (i: number) => conv.data.subarray(i * 24 * 9, (i + 1) * 24 * 9)
@@ -88,8 +89,8 @@ describe('The recipe of the record', () => {
     expect([...filter(24)].filter((value) => value === 0)).to.have.length.below(3)
     expect([...weights['block3.norm2.weight']!.data].every((scale) => Math.abs(scale - RECIPE.headScale) < 1e-6)).to.equal(true)
     expect(Object.keys(weights)).to.include.members([...shapes.keys(), 'block2.norm1.runningMean'])
-    expect(firstWeights(model, data, 3)).to.deep.equal(weights)
-    expect(firstWeights(model, data, 4)['head.weight']).not.to.deep.equal(weights['head.weight'])
+    expect(initialWeights(model, data, 3)).to.deep.equal(weights)
+    expect(initialWeights(model, data, 4)['head.weight']).not.to.deep.equal(weights['head.weight'])
   })
 })
 
@@ -110,9 +111,7 @@ describe('The recipe on a GPU', function () {
     const losses: number[] = []
     for (const backend of ['cpu', 'cuda-host']) {
       const options = { backend, onEvaluated: ({ testLoss }: EvaluatedEvent) => void losses.push(testLoss) } as Partial<TrainOptions>
-      const { accuracy, iterations } = await runRecipe(run, data, { options })
-      expect(iterations).to.equal(4)
-      expect(accuracy).to.be.within(0, 1)
+      expect(await runRecipe(run, data, { options })).to.include({ iterations: 4 })
     }
     expect(losses).to.have.length(2)
     expect(losses[1]).to.be.closeTo(losses[0]!, 1e-4)
@@ -200,8 +199,8 @@ describe('The record', () => {
   })
 
   it('is mean and spread of the runs', () => {
-    expect(figuresOf([1, 2, 6])).to.deep.equal({ n: 3, mean: 3, median: 2, min: 1, max: 6, deviation: Math.sqrt(7) })
-    expect(figuresOf([4])).to.include({ n: 1, deviation: null })
+    expect(figuresOf([1, 2, 6])).to.deep.equal({ n: 3, mean: 3, median: 2, min: 1, max: 6, std: Math.sqrt(7) })
+    expect(figuresOf([4])).to.include({ n: 1, std: null })
     const summary = summaryOf([result(3, 0.9399), result(5, 0.9401)])!
     expect(summary.reached).to.equal(0.5)
     expect(summary.seconds).to.include({ n: 2, mean: 4 })
@@ -327,13 +326,13 @@ describe('The record', () => {
     for (const [i, line] of lines.slice(0, 2).entries()) {
       expect(line).to.include({ contestant: 'arbalest', seed: i + 1, iterations: 3 })
       for (const name of ['accuracy', 'plainAccuracy']) expect(line[name]).to.be.within(0, 1)
-      const parts = ['firstWeightsSeconds', 'trainingSeconds', 'measuringSeconds'].map((name) => line[name] as number)
+      const parts = ['initialWeightsSeconds', 'trainingSeconds', 'measuringSeconds'].map((name) => line[name] as number)
       for (const part of parts) expect(part).to.be.above(0)
       expect(line['seconds']).to.be.closeTo(
         parts.reduce((sum, part) => sum + part),
         1e-6
       )
-      expect(line['trainingSeconds']).to.be.below(line['wallSeconds'] as number)
+      expect(line['seconds']).to.be.below(line['wallSeconds'] as number)
     }
     expect(lines[2]).to.have.nested.property('accuracy.n', 2)
     expect(latestJournal(folder)!.results('arbalest')).to.have.length(2)

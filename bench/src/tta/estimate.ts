@@ -1,3 +1,5 @@
+import { mean, standardDeviation } from '../statistics.js'
+
 /** An estimate from a few values. */
 export interface Estimate {
   /** Their mean, or another average. */
@@ -10,11 +12,10 @@ export interface Estimate {
 }
 
 /** Undefined without values. */
-export function estimate(values: readonly number[], middle = average): Estimate | undefined {
+export function estimate(values: readonly number[], middle = mean): Estimate | undefined {
   const n = values.length
   if (n === 0) return undefined
-  const squares = values.reduce((sum, value) => sum + (value - average(values)) ** 2, 0)
-  const deviation = n > 1 ? Math.sqrt(squares / (n - 1)) : 0
+  const deviation = n > 1 ? standardDeviation(values) : 0
   return { mean: middle(values), deviation, n, error: n > 1 ? (studentT95(n - 1) * deviation) / Math.sqrt(n) : Infinity }
 }
 
@@ -26,10 +27,6 @@ export function product(a: Estimate, factor: Estimate): Estimate {
     n: a.n,
     error: Math.hypot(a.error * factor.mean, a.mean * factor.error)
   }
-}
-
-function average(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
 /** Student's t for 95% on both sides, by degrees of freedom from 1 on; the last value serves for more degrees. */

@@ -1,4 +1,4 @@
-import { UNCHANGED } from '../../model/augmentation.js'
+import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import type { DatasetTraits } from '../dataset.js'
 
 /** The properties of the generated digits. */
@@ -8,5 +8,5 @@ export const DIGITS: DatasetTraits = {
   classNames: Array.from({ length: 10 }, (_, digit) => `${digit}`),
   mean: [0.103],
   std: [0.23],
-  augmentation: UNCHANGED
+  augmentation: NO_AUGMENTATION
 }

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { invalidOption } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
-import { UNCHANGED } from '../../model/augmentation.js'
+import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { elements } from '../../model/graph.js'
 import type { Dataset, FeedOptions, StreamedSamples } from '../dataset.js'
 import { ReaderPool, readerThreads } from '../reader-pool.js'
@@ -35,7 +35,7 @@ export async function openImageFolder(path: string, options: ImageFolderOptions 
     train: kept[0]!,
     test: kept[1]!,
     ...normalisation,
-    augmentation: UNCHANGED,
+    augmentation: NO_AUGMENTATION,
     feed
   }
 }

@@ -3,7 +3,7 @@ import type { DatasetSpec } from '../../engine/contract.js'
 import { invalidOption, shown } from '../../errors.js'
 import { featuresOf, widthOf, type TableEncoding } from '../../formats/encoding.js'
 import { corruptFile } from '../../formats/file-errors.js'
-import { UNCHANGED } from '../../model/augmentation.js'
+import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { check } from '../../schema/faults.js'
 import { checkFree } from '../checks.js'
 import type { StoredDataset } from '../dataset.js'
@@ -51,7 +51,7 @@ export async function openTable(given: TableDatasetOptions, path = ''): Promise<
     test: part(target.test),
     mean: [0],
     std: [1],
-    augmentation: UNCHANGED,
+    augmentation: NO_AUGMENTATION,
     encoding,
     columns: fitted.map(({ report }) => report)
   }

@@ -5,7 +5,7 @@ import type { TextEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { tokenizerFilesOf, type TokenizerFiles } from '../../formats/tokenizer/tokenizer-files.js'
 import { Tokenizer } from '../../formats/tokenizer/tokenizer.js'
-import { UNCHANGED } from '../../model/augmentation.js'
+import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { check } from '../../schema/faults.js'
 import type { CheckedOptions } from '../../schema/group.js'
 import type { StoredDataset } from '../dataset.js'
@@ -134,7 +134,7 @@ function parts(rows: TokenRows, target: Target, { name, tokens, column }: TextsO
     test: part(target.test),
     mean: [],
     std: [],
-    augmentation: UNCHANGED,
+    augmentation: NO_AUGMENTATION,
     encoding: { ...tokens, ...(column !== undefined && { column }), length: rows.length, target: target.encoding }
   }
 }

@@ -9,10 +9,10 @@ const WHITENED = 5000
 export type Tensors = Record<string, { readonly shape: readonly number[]; readonly data: Float32Array }>
 
 /**
- * The first weights of a seed: those that `train` would draw, but that the first filters of each 3 x 3 convolution hand on one channel each, and those of `whiten`
+ * The initial weights of a seed: those that `train` would draw, but for Dirac initialisation of each 3 x 3 convolution, and for the filters of `whiten`, which
  * whiten the training images.
  */
-export function firstWeights(model: Model, data: Dataset, seed: number): Tensors {
+export function initialWeights(model: Model, data: Dataset, seed: number): Tensors {
   const { train, mean, std } = data
   if (!('samples' in train) || !(train.samples instanceof Uint8Array))
     throw invalidOption('data', data.name, 'use images of bytes that lie in memory')
@@ -25,7 +25,7 @@ export function firstWeights(model: Model, data: Dataset, seed: number): Tensors
     if (name === 'whiten.weight') {
       const count = Math.min(WHITENED, train.count)
       values.set(whiteningFilters({ samples: train.samples, sample: train.sample }, { mean, std, kernel: shape[2]!, count }))
-    } else if (shape.length === 4) handOn(values, shape)
+    } else if (shape.length === 4) dirac(values, shape)
     tensors[name] = { shape, data: values }
   }
   // Nothing has been measured yet.
@@ -35,14 +35,14 @@ export function firstWeights(model: Model, data: Dataset, seed: number): Tensors
   return tensors
 }
 
-/** Filter i of the first C is the identity of channel i: 1 at the middle of its own channel, else 0. */
-function handOn(values: Float32Array, [filters = 0, channels = 0, height = 0, width = 0]: readonly number[]): void {
+/** Each filter i of the first C passes channel i through: 1 at the middle of that channel, else 0. The other filters stay as they are. */
+function dirac(values: Float32Array, [filters = 0, channels = 0, height = 0, width = 0]: readonly number[]): void {
   const area = height * width
   const first = Math.min(filters, channels)
   values.fill(0, 0, first * channels * area)
   for (let i = 0; i < first; i++) values[(i * channels + i) * area + Math.floor(height / 2) * width + Math.floor(width / 2)] = 1
 }
 
-export async function writeFirstWeights(file: string, model: Model, data: Dataset, seed: number): Promise<void> {
-  await writeSafetensors(file, Object.entries(firstWeights(model, data, seed)))
+export async function writeInitialWeights(file: string, model: Model, data: Dataset, seed: number): Promise<void> {
+  await writeSafetensors(file, Object.entries(initialWeights(model, data, seed)))
 }
