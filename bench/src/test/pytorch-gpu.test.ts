@@ -1,17 +1,10 @@
 import { expect } from 'chai'
-import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { skip } from '../../../dist/test/support/skip.js'
+import { python, PYTHON } from './support/python.js'
 
-const PEERS = fileURLToPath(new URL('../../peers/', import.meta.url))
 const CHECK = fileURLToPath(new URL('../../src/test/pytorch_gpu_check.py', import.meta.url))
 const LIFETIME = fileURLToPath(new URL('../../src/test/pytorch_gpu_lifetime_check.py', import.meta.url))
-const PYTHON = process.env['ARBALEST_PYTHON'] || 'python3'
-
-function python(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
-  const env = { ...process.env, PYTHONPATH: PEERS, OMP_NUM_THREADS: '1', PYTHONDONTWRITEBYTECODE: '1' }
-  return spawnSync(PYTHON, args, { cwd: PEERS, encoding: 'utf8', env })
-}
 
 describe('PyTorch as a peer on a GPU', function () {
   this.timeout(240_000)

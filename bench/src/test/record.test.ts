@@ -19,11 +19,10 @@ import { runRecipe, type RunResult } from '../record/run.js'
 import { figuresOf, summaryOf } from '../record/summary.js'
 import { whiteningFilters } from '../record/whitening.js'
 import { asked } from '../record/words.js'
+import { python, PYTHON } from './support/python.js'
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
-const PEERS = fileURLToPath(new URL('../../peers/', import.meta.url))
 const CHECK = fileURLToPath(new URL('../../src/test/airbench_check.py', import.meta.url))
-const PYTHON = process.env['ARBALEST_PYTHON'] || 'python3'
 const PIXELS = 3 * 32 * 32
 
 const PLACE = { commit: 'abc', device: 'a GPU', driver: '580', torch: '2.11' }
@@ -341,16 +340,6 @@ describe('The record', () => {
 
 describe('airbench94 as a peer', function () {
   this.timeout(240_000)
-
-  function python(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
-    const env = {
-      ...process.env,
-      PYTHONPATH: [PEERS, process.env['PYTHONPATH']].join(':'),
-      OMP_NUM_THREADS: '1',
-      PYTHONDONTWRITEBYTECODE: '1'
-    }
-    return spawnSync(PYTHON, args, { cwd: PEERS, encoding: 'utf8', env })
-  }
 
   it('says in a line whether it can train here', function () {
     if (python('--version').status !== 0) skip(this, `no ${PYTHON} here`)
