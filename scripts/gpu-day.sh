@@ -288,7 +288,7 @@ step bench-banks 300 bash -c 'gpu resnet32 b16 k16 k32 bf16 graph --pairs 3 --se
 step average 60 bash -c average
 step bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
 step bench-without-side 200 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 graph --pairs 2 --seconds 2'
-step bench-without-posts 150 bash -c 'without posts ARBALEST_CUDA_POSTS lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
+step bench-without-readback 150 bash -c 'without readback ARBALEST_CUDA_READBACK lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 on_cifar() {
   if has_cifar; then step "$1" "$2" bash -c "$1"; elif chosen "$1"; then echo "$1: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const SUITES = {
-  operators: ['engine/operators', 'engine/piece-sums', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
+  operators: ['engine/operators', 'engine/partial-sums', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
   curves: ['engine/device'],
   synchronisers: ['engine/synchronisers', 'engine/levels', 'run/learner-bank'],
   faults: ['run/gpu-faults']

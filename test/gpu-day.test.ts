@@ -223,15 +223,15 @@ describe('The day with a GPU', function () {
   })
 
   it('measures what a part is worth without it, in a folder of its own', () => {
-    node('echo "sums ${ARBALEST_CUDA_SUMS-on}, side ${ARBALEST_CUDA_SIDE_BRANCH-on}, posts ${ARBALEST_CUDA_POSTS-on}"')
-    const steps = 'bench-first,bench-without-sums,bench-without-side,bench-without-posts'
+    node('echo "sums ${ARBALEST_CUDA_SUMS-on}, side ${ARBALEST_CUDA_SIDE_BRANCH-on}, readback ${ARBALEST_CUDA_READBACK-on}"')
+    const steps = 'bench-first,bench-without-sums,bench-without-side,bench-without-readback'
     const { status, stdout } = day('--only', steps)
     expect(status, stdout).to.equal(0)
     for (const [step, words, out] of [
-      ['bench-first', 'sums on, side on, posts on', ''],
-      ['bench-without-sums', 'sums 0, side on, posts on', '/without-sums'],
-      ['bench-without-side', 'sums on, side 0, posts on', '/without-side'],
-      ['bench-without-posts', 'sums on, side on, posts 0', '/without-posts']
+      ['bench-first', 'sums on, side on, readback on', ''],
+      ['bench-without-sums', 'sums 0, side on, readback on', '/without-sums'],
+      ['bench-without-side', 'sums on, side 0, readback on', '/without-side'],
+      ['bench-without-readback', 'sums on, side on, readback 0', '/without-readback']
     ] as const)
       expect(output(step), step)
         .to.include(`${words}\n`)

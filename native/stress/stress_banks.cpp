@@ -1,6 +1,6 @@
 // Learners of one company on the stand-in's streams, whose recordings run as one in banks: they come in their own time, late now and then,
 // leave, and come again with a new recording. Each counts its steps in memory of its own, by a kernel, a library's kernel and a copy, and
-// posts the count to the host.
+// reads the count back to the host.
 #include <cstdlib>
 #include <latch>
 #include <memory>
@@ -40,7 +40,7 @@ class Learner {
       if (!recording_ || chance_.one_in(40)) record();
       recording_->run();
       ++steps_;
-      if (!chance_.one_in(4)) await_post();
+      if (!chance_.one_in(4)) await_readback();
       if (chance_.one_in(4)) check();
       if (chance_.one_in(8)) std::this_thread::sleep_for(std::chrono::microseconds(chance_.between(1, 2000)));
     }
@@ -64,15 +64,15 @@ class Learner {
     recording_ = backend_.record_kernels(
         [this] {
           for (const auto& each : kernels_) each->run({});
-          posting_->queue();
+          readback_->queue();
         },
         company_);
   }
-  // A post that has been missed is not asked for: the learner's next step may overwrite it.
-  void await_post() {
-    posting_->await(static_cast<uint64_t>(steps_));
-    expect(posted_ == static_cast<float>(steps_),
-           "a learner was told " + std::to_string(posted_) + " of its " + std::to_string(steps_) + " steps");
+  // A readback that has been missed is not asked for: the learner's next step may overwrite it.
+  void await_readback() {
+    readback_->await(static_cast<uint64_t>(steps_));
+    expect(read_ == static_cast<float>(steps_),
+           "a learner was told " + std::to_string(read_) + " of its " + std::to_string(steps_) + " steps");
   }
   void check() {
     std::vector<float> counts(kElements);
@@ -88,9 +88,9 @@ class Learner {
   const std::unique_ptr<Stream> stream_;
   const UsedStream used_;
   Memory count_{backend_, kBytes}, one_{backend_, kBytes}, sum_{backend_, kBytes}, product_{backend_, kBytes}, weight_{backend_, kBytes};
-  float posted_ = 0;
-  const Reading reading_{&posted_, count_.data(), sizeof posted_};
-  const std::unique_ptr<Posting> posting_ = backend_.posting({&reading_, 1});
+  float read_ = 0;
+  const Reading reading_{&read_, count_.data(), sizeof read_};
+  const std::unique_ptr<Readback> readback_ = backend_.readback({&reading_, 1});
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::unique_ptr<Recording> recording_;
   int64_t steps_ = 0;

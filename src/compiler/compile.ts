@@ -6,7 +6,7 @@ import { differentiateInPieces } from './differentiate.js'
 import { fuseInPieces } from './fuse.js'
 import { lower, type LoweredStep, type LoweredStepOperator } from './lower.js'
 import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
-import { withPieceSums } from './piece-sums.js'
+import { withPartialSums } from './partial-sums.js'
 import { plan } from './plan.js'
 import {
   SEGMENTS,
@@ -83,7 +83,7 @@ function* compileGraphInPieces(
   yield
   // Parameters that are reordered together would all be fetched at once.
   const lowering = vectors === 'host' ? separateReorders(backend) : backend
-  const lowered = yield* withPieceSums(yield* lower(unlowered, lowering, precision, parameters))
+  const lowered = yield* withPartialSums(yield* lower(unlowered, lowering, precision, parameters))
   yield
   const { step, plan: planned } = yield* placedStep(lowered, backend, { vectors, limit, parameters })
   const { scratchOffsets, ...placed } = planned

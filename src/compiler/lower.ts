@@ -23,7 +23,7 @@ export interface LoweredStepOperator extends Operator {
   readonly inPlace: LoweringAnswer['inPlace']
   readonly implementation: string
   /** As LoweringAnswer has it. */
-  readonly sumPieces?: number
+  readonly partialSums?: number
   /** It computes again what an operator before it has computed. */
   readonly repeats?: true
 }
@@ -237,7 +237,7 @@ class Lowering {
     this.#push(segment, operator, answer)
   }
 
-  #push(segment: SegmentName, operator: Operator, { scratchBytes, inPlace, implementation, sumPieces }: LoweringAnswer): void {
-    this.#segments[segment].push({ ...operator, scratchBytes, inPlace, implementation, ...(sumPieces && { sumPieces }) })
+  #push(segment: SegmentName, operator: Operator, { scratchBytes, inPlace, implementation, partialSums }: LoweringAnswer): void {
+    this.#segments[segment].push({ ...operator, scratchBytes, inPlace, implementation, ...(partialSums && { partialSums }) })
   }
 }

@@ -148,8 +148,8 @@ export interface LoweringAnswer {
   /** Pairs (output position, input position): the output may overwrite that input where nobody reads the input later. */
   readonly inPlace: readonly (readonly [number, number])[]
   readonly implementation: string
-  /** Into how many pieces the kernel can divide its first output, to give the sums of each that a batch norm needs; none if left out or 0. */
-  readonly sumPieces?: number
+  /** Of how many tiles of its first output the kernel can give the partial sums that a batch norm needs; of none if left out or 0. */
+  readonly partialSums?: number
 }
 
 /** What the compiler needs of an engine; the engine implements it, tests fake it. */

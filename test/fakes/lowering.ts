@@ -46,7 +46,7 @@ export class FakeLowering implements LoweringBackend {
       scratchBytes: request.kind.startsWith('conv2d') ? 1000 : 0,
       inPlace: IN_PLACE[request.kind] ?? [],
       implementation: 'fake',
-      sumPieces: request.kind === 'conv2d' || request.kind === 'conv2dBackwardData' ? 2 * request.outputs[0]!.shape[0]! : 0
+      partialSums: request.kind === 'conv2d' || request.kind === 'conv2dBackwardData' ? 2 * request.outputs[0]!.shape[0]! : 0
     }
   }
 

@@ -14,14 +14,14 @@ import {
 } from '../../src/index.js'
 import { refused } from '../support/codes.js'
 
-/** Layers whose gradients of weights are 1.9, 1.4 and 0 MiB. */
+/** Layers whose gradients of weights are 1.8, 1.4 and 0.02 MiB. */
 const MODEL = defineModel({
   name: 'wide',
   input: [1, 28, 28],
   layers: [flatten(), linear(600), relu(), linear(600), relu(), linear(10)]
 })
 
-/** Gradients of 2.3 MiB, which run beside the rest of a recorded step. */
+/** Gradients of 2.4 MiB, which run beside the rest of a recorded step. */
 const CONVOLUTIONS = defineModel({
   name: 'deep',
   input: [1, 28, 28],
@@ -45,7 +45,7 @@ interface Told {
 }
 
 const told = () => JSON.parse(addon().describe('cuda-host').detail) as Told
-const posts = () => Object.entries(told().launches).reduce((sum, [kernel, count]) => sum + (kernel.includes('4PostE') ? count : 0), 0)
+const readbacks = () => Object.entries(told().launches).reduce((sum, [kernel, count]) => sum + (kernel.includes('8ReadBackE') ? count : 0), 0)
 
 /** A recorded step whose gradients go to other devices is several recordings. */
 describe('Gradients that leave a GPU while backward runs (cuda-host)', function () {
@@ -56,13 +56,13 @@ describe('Gradients that leave a GPU while backward runs (cuda-host)', function 
   })
 
   const run = async (more: Partial<TrainOptions>, environment: Readonly<Record<string, string>> = {}) => {
-    const [before, postsBefore] = [told(), posts()]
+    const [before, readbacksBefore] = [told(), readbacks()]
     Object.assign(process.env, environment)
     try {
       const common = { model: MODEL, data, batch: 4, learners: 2, devices: 2, optimiser: { learningRate: 0.02 }, until: { steps: 20 } }
       const { weightsSha256 } = await train({ ...common, backend: 'cuda-host' as 'cuda', ...more }).finished
       const { recordings, waits } = told()
-      return { weightsSha256, recorded: recordings - before.recordings, waits: waits - before.waits, posted: posts() - postsBefore }
+      return { weightsSha256, recorded: recordings - before.recordings, waits: waits - before.waits, readBack: readbacks() - readbacksBefore }
     } finally {
       for (const name of Object.keys(environment)) delete process.env[name]
     }
@@ -91,11 +91,11 @@ describe('Gradients that leave a GPU while backward runs (cuda-host)', function 
       ['ssgd', 2]
     ] as const) {
       const steps = { synchroniser, learners: 3 }
-      const [early, late] = [await run(steps), await run(steps, { ARBALEST_CUDA_POSTS: '0' })]
+      const [early, late] = [await run(steps), await run(steps, { ARBALEST_CUDA_READBACK: '0' })]
       expect(late.weightsSha256).to.equal(early.weightsSha256)
       // Of each step but a learner's first one.
-      expect([early.posted, late.posted]).to.deep.equal([3 * 19, 0])
-      // The host waits for no step, but for the last one when a learner is closed. Without posts it waits for the part of each step that
+      expect([early.readBack, late.readBack]).to.deep.equal([3 * 19, 0])
+      // The host waits for no step, but for the last one when a learner is closed. Without a readback it waits for the part of each step that
       // has the loss, and for a part behind it when a learner is closed.
       expect([early.waits, late.waits]).to.deep.equal([3, 3 * 19 + (parts > 1 ? 3 : 0)])
     }

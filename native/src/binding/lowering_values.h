@@ -57,7 +57,7 @@ inline Napi::Value lowering_answer(Napi::Env env, Operators& operators, const Lo
   }
   result.Set("inPlace", pairs);
   result.Set("implementation", answer.implementation);
-  result.Set("sumPieces", static_cast<double>(answer.sum_pieces));
+  result.Set("partialSums", static_cast<double>(answer.partial_sums));
   return result;
 }
 

@@ -24,6 +24,12 @@ constexpr size_t size_of(Type type) {
 
 using Shape = std::vector<int64_t>;
 
+inline std::string shown(const Shape& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + ")";
+}
+
 inline int64_t elements_of(const Shape& shape) {
   int64_t n = 1;
   for (int64_t extent : shape) n *= extent;

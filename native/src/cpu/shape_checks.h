@@ -13,12 +13,6 @@
 
 namespace arbalest {
 
-inline std::string shown(const Shape& shape) {
-  std::string text = "(";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + ")";
-}
-
 // The shape of a table that is added to every sample of x: a sample's, with an axis for the samples where the table that is given has one.
 inline Shape table_of(const Shape& x, const Shape& given) {
   Shape table = x;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cuda/device_dataset.h"
-#include "cuda/device_posting.h"
+#include "cuda/device_readback.h"
 #include "cuda/lowering.h"
 #include "cuda/operators/tile_convolution.h"
 #include "cuda/passes/passes.h"
@@ -105,7 +105,7 @@ std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, Devi
 
 LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) {
   LoweringAnswer answer = lower_operator(request, max_cluster_size() > 1);
-  if (!settings().sums) answer.sum_pieces = 0;
+  if (!settings().sums) answer.partial_sums = 0;
   return answer;
 }
 
@@ -280,8 +280,8 @@ void DeviceBackend::read_together(std::span<const Reading> readings) {
   for (const Reading& reading : readings) read(reading.to, reading.from, reading.bytes);
 }
 
-std::unique_ptr<Posting> DeviceBackend::posting(std::span<const Reading> readings) {
-  return settings().posts ? std::make_unique<DevicePosting>(current(), readings) : nullptr;
+std::unique_ptr<Readback> DeviceBackend::readback(std::span<const Reading> readings) {
+  return settings().readback ? std::make_unique<DeviceReadback>(current(), readings) : nullptr;
 }
 
 }  // namespace arbalest::cuda

@@ -57,7 +57,7 @@ class DeviceBackend : public Backend {
   size_t piece() const override { return SIZE_MAX; }
   void copy(void* to, const void* from, size_t bytes) override;
   void read_together(std::span<const Reading> readings) override;
-  std::unique_ptr<Posting> posting(std::span<const Reading> readings) override;
+  std::unique_ptr<Readback> readback(std::span<const Reading> readings) override;
 
   // The address that kernels use for an address that `allocate` returned. On a GPU they are the same.
   virtual void* seen(const void* address) const { return const_cast<void*>(address); }

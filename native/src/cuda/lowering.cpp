@@ -129,8 +129,8 @@ LoweringAnswer lower_operator(const LoweringRequest& request, bool clusters) {
     if (request.kind == "conv2dBackwardWeights")
       answer.outputs[0].type = Type::f32;
     else
-      answer.sum_pieces =
-          pieces_of_tile_convolution(request.kind, request.inputs.at(0).shape, request.outputs.at(0).shape, request.attributes);
+      answer.partial_sums =
+          partial_sums_of_tile_convolution(request.kind, request.inputs.at(0).shape, request.outputs.at(0).shape, request.attributes);
   }
   for (const auto& [output, input] : op.in_place) {
     const auto o = static_cast<size_t>(output), i = static_cast<size_t>(input);

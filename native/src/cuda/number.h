@@ -49,4 +49,10 @@ template <class T, int V> EVERYWHERE void write(T* tensor, int64_t pack, const P
   reinterpret_cast<Pack<T, V>*>(tensor)[pack] = values;
 }
 
+template <class T, int V> EVERYWHERE Pack<T, V> rounded(const Pack<float, V>& values) {
+  Pack<T, V> found;
+  for (int v = 0; v < V; ++v) found.at[v] = T(values.at[v]);
+  return found;
+}
+
 }  // namespace arbalest::cuda

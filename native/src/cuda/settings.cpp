@@ -32,7 +32,7 @@ uint32_t read_bank_seats() {
 void read_settings() {
   present = {.bank_seats = read_bank_seats(),
              .parts = !is_set("ARBALEST_CUDA_PARTS", "0"),
-             .posts = !is_set("ARBALEST_CUDA_POSTS", "0"),
+             .readback = !is_set("ARBALEST_CUDA_READBACK", "0"),
              .sums = !is_set("ARBALEST_CUDA_SUMS", "0")};
 }
 

@@ -8,14 +8,30 @@ namespace arbalest::cuda {
 
 Accesses::Accesses(const OperatorSpec& spec, Backend& backend) {
   const auto add = [](std::vector<Bytes>& to, const void* data, size_t bytes) {
-    const auto begin = reinterpret_cast<uintptr_t>(data);
-    if (data && bytes > 0) to.push_back({begin, begin + bytes});
+    if (data && bytes > 0) to.push_back(range(data, bytes));
   };
   for (const Tensor& input : spec.inputs)
     if (input) add(reads_, input.data, backend.bytes(input.spec));
   for (const Tensor& output : spec.outputs)
     if (output) add(writes_, output.data, backend.bytes(output.spec));
   add(writes_, spec.scratch, spec.scratch_bytes);
+}
+
+Accesses Accesses::reading(const void* begin, size_t bytes) {
+  Accesses accesses;
+  accesses.reads_ = {range(begin, bytes)};
+  return accesses;
+}
+
+Accesses Accesses::writing(const void* begin, size_t bytes) {
+  Accesses accesses;
+  accesses.writes_ = {range(begin, bytes)};
+  return accesses;
+}
+
+Accesses::Bytes Accesses::range(const void* begin, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  return {address, address + bytes};
 }
 
 bool Accesses::overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
@@ -63,6 +79,11 @@ void SideBranch::queue(std::span<const Accesses* const> accesses, bool may_leave
     throw;
   }
   queued_.push_back({{accesses.begin(), accesses.end()}, stream_.end_side()});
+}
+
+void SideBranch::await(const Accesses& accesses) {
+  const Accesses* const own = &accesses;
+  queue(std::span(&own, 1), false, [] {});
 }
 
 }  // namespace arbalest::cuda

@@ -18,6 +18,8 @@ class DeviceStream;
 class Accesses {
  public:
   Accesses(const OperatorSpec& spec, Backend& backend);
+  static Accesses reading(const void* begin, size_t bytes);
+  static Accesses writing(const void* begin, size_t bytes);
   // Whether the later of the two must wait for the earlier one.
   bool conflict_with(const Accesses& other) const;
 
@@ -25,6 +27,8 @@ class Accesses {
   struct Bytes {
     uintptr_t begin, end;
   };
+  Accesses() = default;
+  static Bytes range(const void* begin, size_t bytes);
   static bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others);
 
   std::vector<Bytes> reads_, writes_;
@@ -40,6 +44,8 @@ class SideBranch {
   // the side branch. `accesses`: one for each learner, in the same order in every call; learners share no memory that they write. Null
   // means that nothing is known: the main branch waits for the whole side branch. They must live until the recording ends.
   void queue(std::span<const Accesses* const> accesses, bool may_leave, const std::function<void()>& work);
+  // The main branch waits for kernels on the side branch that keep what is no kernel, such as a copy beside the stream, from its memory.
+  void await(const Accesses& accesses);
 
  private:
   struct Queued {

@@ -2,7 +2,7 @@
 //   Operators     lower, bytes, make, reorder
 //   VectorPasses  optimise, average, optimise_and_average, blend, squares, piece
 //   DeviceMemory  allocate, release, reserve, free_memory, copy, zero, read, write, read_together, host_tier
-//   Streams       stream, use_stream, mark, queue_after, synchronise, begin, bring, record_kernels, posting
+//   Streams       stream, use_stream, mark, queue_after, synchronise, begin, bring, record_kernels, readback
 //   Backend       all of these, for one device, and the devices beside it
 // A backend whose work is done when a call returns derives from ImmediateBackend (immediate_backend.h), which has no streams.
 #pragma once

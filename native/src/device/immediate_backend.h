@@ -44,8 +44,8 @@ class ImmediateBackend : public Backend {
   std::unique_ptr<Recording> record_kernels(const std::function<void()>&, const void*) final {
     throw Error("INTERNAL", "record_kernels: called on a backend that records nothing; report this");
   }
-  std::unique_ptr<Posting> posting(std::span<const Reading>) final {
-    throw Error("INTERNAL", "posting: called on a backend whose work is done when a call returns; report this");
+  std::unique_ptr<Readback> readback(std::span<const Reading>) final {
+    throw Error("INTERNAL", "readback: called on a backend whose work is done when a call returns; report this");
   }
 };
 

@@ -27,8 +27,8 @@ struct LoweringAnswer {
   size_t scratch_bytes = 0;
   std::vector<std::pair<int, int>> in_place;  // (output, input): the output may overwrite the input
   std::string implementation;
-  // Into how many pieces the kernel can divide its first output, to give the sums of each that a batch norm needs; 0: it cannot.
-  int64_t sum_pieces = 0;
+  // Of how many tiles of its first output the kernel can give the partial sums that a batch norm needs; 0: of none.
+  int64_t partial_sums = 0;
 };
 
 // One operator over placed buffers. Its shapes and element types are those of the answer of `lower`.

@@ -87,7 +87,7 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) override {
     return device_.record_kernels(work, company);
   }
-  std::unique_ptr<Posting> posting(std::span<const Reading> readings) override { return device_.posting(readings); }
+  std::unique_ptr<Readback> readback(std::span<const Reading> readings) override { return device_.readback(readings); }
 
  protected:
   void* take(size_t bytes) override;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "device/posting.h"
+#include "device/readback.h"
 
 namespace arbalest {
 
@@ -61,9 +61,9 @@ class Streams {
   // `company` that do the same, each to its own memory, may run as one, for which each waits for the others; null for one that runs alone.
   // Only for backends whose capabilities have `recording`.
   virtual std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) = 0;
-  // Of these readings, from the calling thread's stream; null where the device posts nothing. Only for backends whose capabilities have
+  // Of these readings, from the calling thread's stream; null where the device reads nothing back. Only for backends whose capabilities have
   // `recording`.
-  virtual std::unique_ptr<Posting> posting(std::span<const Reading> readings) = 0;
+  virtual std::unique_ptr<Readback> readback(std::span<const Reading> readings) = 0;
 };
 
 // While it lives, the calling thread uses `stream`.

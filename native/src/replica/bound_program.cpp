@@ -25,7 +25,8 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
     const std::vector<int> last = last_writers(*program_, buckets);
     for (size_t bucket = 0; bucket < last.size(); ++bucket)
       if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);
-    if (group && group->sends_buckets() && memory.backend().capabilities().recording_in_parts)
+    // A transfer that begins in one recording cannot be settled in another.
+    if (group && group->sends_buckets() && !transfers() && memory.backend().capabilities().recording_in_parts)
       ends_ = ends_of_parts(last, buckets, program_->parameters.type(), operators(Segment::backward).size());
   }
   if (moves_vectors(*program_) != (memory.moved_vectors() != nullptr))
@@ -81,7 +82,7 @@ std::unique_ptr<Kernel> BoundProgram::moving(const PlacedOperator& op, const Tra
 }
 
 void BoundProgram::remake_kernels() {
-  recorded_.clear();
+  recordings_.clear();
   ran_ = false;
   made_.clear();
   make_kernels();
@@ -121,13 +122,13 @@ void BoundProgram::check_samples(const OperatorSpec& load) const {
     throw Error("SHAPE_MISMATCH", "program " + program_->name + ": its samples do not have the shape of the data set's");
 }
 
-std::span<const RecordedPart> BoundProgram::recorded(const StepContext& context, const void* company, Posting* posting) {
+std::span<const RecordedPart> BoundProgram::recordings(const StepContext& context, const void* company, Readback* readback) {
   if (!memory_.backend().capabilities().recording || !std::exchange(ran_, true) || profiling_) return {};
-  if (recorded_.empty()) record(context, company, posting);
-  return recorded_;
+  if (recordings_.empty()) record(context, company, readback);
+  return recordings_;
 }
 
-void BoundProgram::record(const StepContext& context, const void* company, Posting* posting) {
+void BoundProgram::record(const StepContext& context, const void* company, Readback* readback) {
   const std::span<const BoundOperator> backward = operators(Segment::backward);
   const auto run = [&](std::span<const BoundOperator> some) {
     for (const BoundOperator& op : some) kernel(op)->run(context);
@@ -142,15 +143,15 @@ void BoundProgram::record(const StepContext& context, const void* company, Posti
           if (is_first) {
             run(operators(Segment::load));
             run(operators(Segment::forward));
-            if (posting) posting->queue();
+            if (readback) readback->queue();
           }
           run(part);
         },
         company);
-    parts.push_back({std::move(recording), part, is_first && posting});
+    parts.push_back({std::move(recording), part, is_first && readback});
     begin = end;
   }
-  recorded_ = std::move(parts);
+  recordings_ = std::move(parts);
 }
 
 const PlacedValue& BoundProgram::readable(const std::string& name) const {

@@ -28,11 +28,11 @@ struct BoundOperator {
   double seconds = 0;
 };
 
-// A part of a step that runs as one.
+// One recording of a step.
 struct RecordedPart {
   std::unique_ptr<Recording> recording;
-  std::span<const BoundOperator> backward;  // what it has of it
-  bool posts = false;                       // the measures, behind `forward`
+  std::span<const BoundOperator> backward;  // its operators of that segment
+  bool reads_back = false;                  // the measures, behind `forward`
 };
 
 class BoundProgram {
@@ -53,10 +53,10 @@ class BoundProgram {
   void make_kernels();
   // The activations lie elsewhere for good.
   void remake_kernels();
-  // Load to backward as recordings, on a device that gains by them: after a first run, in which libraries load what they need. It is one,
-  // or several where the group sends its buckets. `company`: of those learners whose steps may run as one with it, or null. `posting`: of
-  // the measures, or null. Empty where there are none.
-  std::span<const RecordedPart> recorded(const StepContext& context, const void* company, Posting* posting);
+  // The step's recordings, from load to backward; several where the group sends its buckets. Empty where the device does not record, and at
+  // the first call: a first step runs unrecorded, in which libraries load what they need. The second call records. `company`: of those
+  // learners whose steps may run as one with it, or null. `readback`: of the measures, or null.
+  std::span<const RecordedPart> recordings(const StepContext& context, const void* company, Readback* readback);
 
   // A named value, or one that outlives steps by its own name. Throws UNKNOWN_NAME.
   const PlacedValue& readable(const std::string& name) const;
@@ -70,7 +70,7 @@ class BoundProgram {
   std::unique_ptr<Kernel> kernel_of(const PlacedOperator& op) const;
   std::unique_ptr<Kernel> moving(const PlacedOperator& op, const Transfer& transfer) const;
   OperatorSpec placed(const PlacedOperator& op) const;
-  void record(const StepContext& context, const void* company, Posting* posting);
+  void record(const StepContext& context, const void* company, Readback* readback);
   void check_samples(const OperatorSpec& load) const;
 
   const std::shared_ptr<const Program> program_;
@@ -83,7 +83,7 @@ class BoundProgram {
   int64_t accumulate_ = 1;
   std::vector<bool> made_;    // the arenas for which there are kernels
   std::vector<size_t> ends_;  // of backward's parts
-  std::vector<RecordedPart> recorded_;
+  std::vector<RecordedPart> recordings_;
   bool ran_ = false, profiling_ = false;
 };
 

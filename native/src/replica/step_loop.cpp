@@ -122,7 +122,7 @@ void StepLoop::refuse_unfinished(Segment segment) const {
 void StepLoop::moved() {
   give_up_step();
   bound_.remake_kernels();
-  measures_.forget_posting();
+  measures_.forget_readback();
 }
 
 // Which step this is: its place in the data, its rate, its round.
@@ -172,7 +172,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
   }
   if (segment_ == Segment::load && owner_.queues) {
-    if (const std::span<const RecordedPart> parts = bound_.recorded(samples_.context(), company(), posting()); !parts.empty()) {
+    if (const std::span<const RecordedPart> parts = bound_.recordings(samples_.context(), company(), readback()); !parts.empty()) {
       if (const Outcome outcome = run_recorded(parts, report); outcome != Outcome::done) return outcome;
       end_segment(report);
       return Outcome::done;
@@ -198,7 +198,7 @@ Outcome StepLoop::run_recorded(std::span<const RecordedPart> parts, RunReport& r
   for (const RecordedPart& part : parts) {
     const bool is_first = &part == &parts.front();
     report.wait_seconds += part.recording->run();
-    if (part.posts) measures_.expect_post();
+    if (part.reads_back) measures_.expect_readback();
     if (!offers()) continue;
     if (is_first && !check_loss()) return Outcome::cancelled;
     for (const BoundOperator& op : part.backward) offer(op);
@@ -294,7 +294,7 @@ bool StepLoop::takes_turns() const { return owner_.lease || memory_.user() || bo
 const void* StepLoop::company() const { return takes_turns() ? nullptr : group_; }
 
 // So that the host has the loss while the device works on backward; null where there is nothing to gain.
-Posting* StepLoop::posting() { return takes_turns() || !bound_.trains() ? nullptr : measures_.posting(); }
+Readback* StepLoop::readback() { return takes_turns() || !bound_.trains() ? nullptr : measures_.readback(); }
 
 void StepLoop::offer(const BoundOperator& op) {
   for (size_t bucket : op.completes) {

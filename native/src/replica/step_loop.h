@@ -61,7 +61,7 @@ class StepLoop {
   void give_arena_back();
   bool takes_turns() const;
   const void* company() const;
-  Posting* posting();
+  Readback* readback();
   // Whether the group takes the gradients of this batch as soon as backward has completed them.
   bool offers() const { return gradients_.last() && group_ && !group_->buckets().empty(); }
   void offer(const BoundOperator& op);

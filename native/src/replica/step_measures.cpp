@@ -37,33 +37,33 @@ StepMeasures::StepMeasures(const Program& program, const ReplicaMemory& memory)
 void StepMeasures::begin() {
   earlier_ = {};
   kept_.reset();
-  is_posted_ = false;
+  is_read_back_ = false;
 }
 
 void StepMeasures::advance() {
   earlier_ = both();
   kept_.reset();
-  is_posted_ = false;
+  is_read_back_ = false;
 }
 
 void StepMeasures::read() {
   if (kept_) return;
-  if (is_posted_)
-    kept_ = read_post();
+  if (is_read_back_)
+    kept_ = await_readback();
   else if (const std::optional<Pair> found = read_at_once())
     kept_ = found;
   else
     kept_ = read_apart();
 }
 
-Posting* StepMeasures::posting() {
-  if (!posting_ && !readings().empty()) posting_ = memory_.backend().posting(readings());
-  return posting_.get();
+Readback* StepMeasures::readback() {
+  if (!readback_ && !readings().empty()) readback_ = memory_.backend().readback(readings());
+  return readback_.get();
 }
 
-void StepMeasures::forget_posting() {
-  posting_.reset();
-  posts_ = 0;
+void StepMeasures::forget_readback() {
+  readback_.reset();
+  queued_ = 0;
 }
 
 std::optional<StepMeasures::Pair> StepMeasures::read_at_once() const {
@@ -84,8 +84,8 @@ StepMeasures::Pair StepMeasures::read_apart() {
   return landed();
 }
 
-StepMeasures::Pair StepMeasures::read_post() {
-  posting_->await(posts_);
+StepMeasures::Pair StepMeasures::await_readback() {
+  readback_->await(queued_);
   return landed();
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/program.h"
-#include "device/posting.h"
+#include "device/readback.h"
 #include "replica/replica_memory.h"
 
 namespace arbalest {
@@ -19,20 +19,20 @@ class StepMeasures {
   void begin();
   // Another batch of the same step: adds the measures of the batch before to those of earlier ones.
   void advance();
-  // Reads the measures of the batch, if that has not been done. Where they are not posted, call it before more work is queued, for which
-  // the host would wait, and before the arena is given back.
+  // Reads the measures of the batch once. If they are not read back, call it before more work is queued, for which the host would wait, and
+  // before the arena is given back.
   void read();
 
-  // What a recording queues to post the measures to the host. Null where the program has none, or where the device posts nothing. Valid
-  // until forget_posting().
-  Posting* posting();
-  // A recording that posts those of the present batch has been queued.
-  void expect_post() {
-    ++posts_;
-    is_posted_ = true;
+  // By which a recording hands the measures to the host. Null where the program has none, or where the device reads nothing back. Valid
+  // until forget_readback().
+  Readback* readback();
+  // A recording that reads back those of the present batch has been queued.
+  void expect_readback() {
+    ++queued_;
+    is_read_back_ = true;
   }
   // The measures lie elsewhere for good. Nothing may be queued.
-  void forget_posting();
+  void forget_readback();
 
   // Sums over the batches that have run; 0 for what the program does not measure.
   double loss() { return both()[0]; }
@@ -45,7 +45,7 @@ class StepMeasures {
   // One copy in the place of two, where both lie so close that the bytes between them cost less than another copy.
   std::optional<Pair> read_at_once() const;
   Pair read_apart();
-  Pair read_post();
+  Pair await_readback();
   // They copy the measures that the program has to landed_.
   std::span<const Reading> readings();
   Pair landed() const;
@@ -58,9 +58,9 @@ class StepMeasures {
   const std::array<const PlacedValue*, 2> measures_;  // null where the program has none
   std::array<Bytes, 2> landed_{};
   std::array<Reading, 2> readings_;
-  std::unique_ptr<Posting> posting_;  // once it has been asked for
-  uint64_t posts_ = 0;                // that have been queued
-  bool is_posted_ = false;            // the last one has the measures of the present batch
+  std::unique_ptr<Readback> readback_;  // once it has been asked for
+  uint64_t queued_ = 0;                 // readbacks
+  bool is_read_back_ = false;           // the last one has the measures of the present batch
   Pair earlier_{};
   std::optional<Pair> kept_;
 };

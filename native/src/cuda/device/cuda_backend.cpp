@@ -108,7 +108,7 @@ class CudaBackend final : public DeviceBackend {
   }
   std::unique_ptr<HostTier> host_tier(size_t bytes, const std::optional<TransferTiming>&) override {
     const UsedDevice used(number());
-    return std::make_unique<PinnedTier>(bytes, [this] { return handle(); });
+    return std::make_unique<PinnedTier>(bytes, [this]() -> DeviceStream& { return current(); });
   }
   std::shared_ptr<Event> mark() override {
     const cudaStream_t stream = handle();

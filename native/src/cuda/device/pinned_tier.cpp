@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cuda/device/cuda_stream.h"
+
 namespace arbalest::cuda {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr const char* kWhat = "moved values";
 
 }  // namespace
 
-PinnedTier::PinnedTier(size_t bytes, std::function<cudaStream_t()> computing) : memory_(bytes), computing_(std::move(computing)) {
+PinnedTier::PinnedTier(size_t bytes, std::function<DeviceStream&()> computing) : memory_(bytes), computing_(std::move(computing)) {
   check(cudaStreamCreateWithFlags(&out_, cudaStreamNonBlocking), kWhat);
   const cudaError_t made = cudaStreamCreateWithFlags(&in_, cudaStreamNonBlocking);
   if (made != cudaSuccess) cudaStreamDestroy(out_);
@@ -24,17 +26,19 @@ PinnedTier::~PinnedTier() {
 }
 
 void PinnedTier::store(size_t transfer, const void* from, size_t offset, size_t bytes) {
+  computing_().side_branch().await(Accesses::reading(from, bytes));
   copy(transfer, at(offset), from, bytes, cudaMemcpyDeviceToHost);
 }
 
 void PinnedTier::fetch(size_t transfer, size_t offset, void* to, size_t bytes) {
+  computing_().side_branch().await(Accesses::writing(to, bytes));
   copy(transfer, to, at(offset), bytes, cudaMemcpyHostToDevice);
 }
 
 void PinnedTier::copy(size_t transfer, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const cudaStream_t stream = kind == cudaMemcpyDeviceToHost ? out_ : in_;
   const Events& events = events_[transfer];
-  check(cudaEventRecord(events.ready.handle(), computing_()), kWhat);
+  check(cudaEventRecord(events.ready.handle(), handle_of(computing_())), kWhat);
   check(cudaStreamWaitEvent(stream, events.ready.handle(), 0), kWhat);
   ++unsettled_;
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), kWhat);
@@ -42,7 +46,7 @@ void PinnedTier::copy(size_t transfer, void* to, const void* from, size_t bytes,
 }
 
 void PinnedTier::settle(size_t transfer) {
-  check(cudaStreamWaitEvent(computing_(), events_[transfer].done.handle(), 0), kWhat);
+  check(cudaStreamWaitEvent(handle_of(computing_()), events_[transfer].done.handle(), 0), kWhat);
   --unsettled_;
 }
 
@@ -51,7 +55,7 @@ void PinnedTier::abandon() noexcept {
   // An error of the device comes back from the next call that uses it.
   for (const auto& [stream, event] : {std::pair{out_, &abandoned_.ready}, std::pair{in_, &abandoned_.done}}) {
     cudaEventRecord(event->handle(), stream);
-    cudaStreamWaitEvent(computing_(), event->handle(), 0);
+    cudaStreamWaitEvent(handle_of(computing_()), event->handle(), 0);
   }
 }
 

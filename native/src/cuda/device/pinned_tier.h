@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cuda/device/cuda_event.h"
+#include "cuda/device_stream.h"
 #include "device/host_tier.h"
 
 namespace arbalest::cuda {
@@ -13,7 +14,7 @@ namespace arbalest::cuda {
 class PinnedTier final : public HostTier {
  public:
   // `computing`: the stream on which the calling thread computes. The device is the calling thread's. Throws OUT_OF_MEMORY.
-  PinnedTier(size_t bytes, std::function<cudaStream_t()> computing);
+  PinnedTier(size_t bytes, std::function<DeviceStream&()> computing);
   ~PinnedTier() override;
   PinnedTier(const PinnedTier&) = delete;
   PinnedTier& operator=(const PinnedTier&) = delete;
@@ -31,7 +32,7 @@ class PinnedTier final : public HostTier {
   std::byte* at(size_t offset) const { return static_cast<std::byte*>(memory_.data()) + offset; }
 
   const PinnedMemory memory_;
-  const std::function<cudaStream_t()> computing_;
+  const std::function<DeviceStream&()> computing_;
   cudaStream_t out_ = nullptr, in_ = nullptr;
   std::map<size_t, Events> events_;
   Events abandoned_;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/error.h"
+
 namespace arbalest::cuda {
 
 bool HostEvent::reached() {
@@ -141,6 +143,7 @@ std::vector<std::function<void()>> HostStream::record(const std::function<void()
     ~Recorded() {
       stream.recording_ = false;
       stream.recorded_.clear();
+      stream.forked_.clear();
     }
   };
   recording_ = true;
@@ -148,7 +151,17 @@ std::vector<std::function<void()>> HostStream::record(const std::function<void()
   recorded_on_side_ = 0;
   const Recorded recorded{*this};
   queue();
+  if (!forked_.empty()) throw Error("INTERNAL", "recording: a transfer that it begins is not settled in it; report this");
   return std::move(recorded_);
+}
+
+void HostStream::fork(const void* tier, size_t transfer) {
+  if (recording_) forked_.emplace(tier, transfer);
+}
+
+void HostStream::join(const void* tier, size_t transfer) {
+  if (recording_ && forked_.erase({tier, transfer}) == 0)
+    throw Error("INTERNAL", "recording: a transfer that it settles has not begun in it; report this");
 }
 
 void HostStream::run(const std::vector<std::function<void()>>& recording) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -59,8 +60,13 @@ class HostStream final : public DeviceStream {
   // Queued: no work of an earlier step is aside.
   void clear_side();
 
-  // What `queue` submits, which is kept and not run.
+  // What `queue` submits, which is kept and not run. Throws INTERNAL if a transfer that it begins is not settled in it: a GPU ends no
+  // recording before all work that it has forked has joined.
   std::vector<std::function<void()>> record(const std::function<void()>& queue);
+  // A transfer of a tier begins beside the stream, and is waited for.
+  void fork(const void* tier, size_t transfer);
+  // Throws INTERNAL in a recording in which the transfer has not begun: a GPU waits there for nothing that another recording has begun.
+  void join(const void* tier, size_t transfer);
   void run(const std::vector<std::function<void()>>& recording);
   // Whether recordings have run since the call before.
   bool forget_recordings() { return std::exchange(has_run_recordings_, false); }
@@ -77,6 +83,7 @@ class HostStream final : public DeviceStream {
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false, has_run_recordings_ = false;
   size_t recorded_on_side_ = 0;
+  std::set<std::pair<const void*, size_t>> forked_;  // in this recording
   // The stream's thread's own: what a recording that runs has aside, and how much of it has been done.
   std::vector<std::function<void()>> side_work_;
   size_t done_on_side_ = 0;

@@ -1,12 +1,11 @@
 // Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. One kernel where it is
-// given the sums of pieces, or by clusters where they take it, otherwise two: moments of each chunk of rows, then in every block those of
+// given partial sums, or by clusters where they take it, otherwise two: moments of each chunk of rows, then in every block those of
 // its channels from the chunks', and y.
-#include <cmath>
-
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
+#include "cuda/operators/batch_norm_numbers.h"
 #include "cuda/operators/batch_norm_of_clusters.h"
-#include "cuda/operators/batch_norm_of_pieces.h"
+#include "cuda/operators/batch_norm_of_partial_sums.h"
 #include "cuda/operators/bounds.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/moments.h"
@@ -46,7 +45,7 @@ template <class T, int V> struct Normalise {
   static constexpr int kPhases = 4;
   // The block's channels, up to 32 packs; and each thread's summands of a channel's mean and squares.
   struct Shared {
-    float mean[32 * V], scale[32 * V], beta[32 * V];
+    NormNumbers<32 * V> numbers;
     float weighted[kThreads], squares[kThreads];
   };
 
@@ -100,29 +99,20 @@ template <class T, int V> struct Normalise {
   EVERYWHERE void settle(int64_t block, int c, int at, Shared& shared) const {
     const float centre = shares.sum(shared.weighted, at);
     const float spread = shares.sum(shared.squares, at) / static_cast<float>(chunks.rows);
-    shared.mean[at] = centre;
-    shared.scale[at] = gamma[c] / sqrtf(spread + epsilon);
-    shared.beta[at] = beta[c];
+    shared.numbers.set(at, centre, spread, epsilon, gamma[c], beta[c]);
     if (tiles.chunk(block) != 0) return;
     if (mean) mean[c] = centre;
     if (variance) variance[c] = spread;
   }
 
   EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
-    Pack<T, V> values = read<T, V>(x, i), added{};
-    if (residual) added = read<T, V>(residual, i);
-    for (int v = 0; v < V; ++v) {
-      const int at = lane * V + v;
-      float value = (float(values.at[v]) - shared.mean[at]) * shared.scale[at] + shared.beta[at];
-      if (residual) value += float(added.at[v]);
-      values.at[v] = T(bounds.within(value));
-    }
-    write(y, i, values);
+    const Pack<T, V> values = read<T, V>(x, i), added = residual ? read<T, V>(residual, i) : Pack<T, V>{};
+    write(y, i, shared.numbers.apply(values, residual != nullptr, added, lane * V, bounds));
   }
 };
 
 MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
-  if (auto kernel = make_batch_norm_of_pieces(spec, stream)) return kernel;
+  if (auto kernel = make_batch_norm_of_partial_sums(spec, stream)) return kernel;
   if (auto kernel = make_batch_norm_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {

@@ -1,13 +1,12 @@
 // With g = (gy + gy2) masked by 0 < y < most, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
-// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel where it is given the sums of pieces, or by clusters where they
+// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). One kernel where it is given partial sums, or by clusters where they
 // take it, otherwise two: the sums of each chunk of rows, then gx.
-#include <cmath>
-
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/batch_norm_gradients.h"
+#include "cuda/operators/batch_norm_numbers.h"
 #include "cuda/operators/batch_norm_of_clusters.h"
-#include "cuda/operators/batch_norm_of_pieces.h"
+#include "cuda/operators/batch_norm_of_partial_sums.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
@@ -45,7 +44,7 @@ template <class T, int V> struct BatchNormBackward {
   static constexpr int kPhases = 3;
   // The sums of the block's channels, and each thread's summands.
   struct Shared {
-    float mean[32 * V], inverse[32 * V], scale[32 * V], sum[32 * V], product[32 * V];
+    NormGradientNumbers<32 * V> numbers;
     float sums[kThreads], products[kThreads];
   };
 
@@ -85,34 +84,22 @@ template <class T, int V> struct BatchNormBackward {
 
   EVERYWHERE void settle(int64_t block, int c, int at, Shared& shared) const {
     const float sum = shares.sum(shared.sums, at), product = shares.sum(shared.products, at);
-    const auto rows = static_cast<float>(chunks.rows);
-    shared.mean[at] = from.mean(c);
-    shared.inverse[at] = from.inverse(c);
-    shared.scale[at] = gamma[c] * shared.inverse[at];
-    shared.sum[at] = sum / rows;
-    shared.product[at] = product / rows;
+    shared.numbers.set(at, gamma[c], from.mean(c), from.inverse(c), sum, product, static_cast<float>(chunks.rows));
     if (tiles.chunk(block) != 0) return;
     ggamma[c] = product;
     gbeta[c] = sum;
   }
 
   EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
-    const auto place = from.beside.at(i);
-    const Pack<float, V> g = from.beside.masked(read<T, V>(from.gy, i), place);
-    Pack<T, V> values = place.x, passed;
-    for (int v = 0; v < V; ++v) {
-      const int at = lane * V + v;
-      const float normalised = (float(values.at[v]) - shared.mean[at]) * shared.inverse[at];
-      values.at[v] = T(shared.scale[at] * (g.at[v] - shared.sum[at] - normalised * shared.product[at]));
-      passed.at[v] = T(g.at[v]);
-    }
-    if (gx) write(gx, i, values);
-    if (gresidual) write(gresidual, i, passed);
+    const auto operands = from.operands.load(i);
+    const Pack<float, V> g = from.operands.masked(read<T, V>(from.gy, i), operands);
+    if (gx) write(gx, i, shared.numbers.apply(operands.x, g, lane * V));
+    if (gresidual) write(gresidual, i, rounded<T>(g));
   }
 };
 
 MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
-  if (auto kernel = make_batch_norm_backward_of_pieces(spec, stream)) return kernel;
+  if (auto kernel = make_batch_norm_backward_of_partial_sums(spec, stream)) return kernel;
   if (auto kernel = make_batch_norm_backward_of_clusters(spec, stream)) return kernel;
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {

@@ -23,50 +23,52 @@ template <int V> struct TwoSums {
 };
 
 // What a gradient of y is summed and multiplied with, all (rows, C).
-template <class T, int V> struct BesideGradients {
+template <class T, int V> struct GradientOperands {
   const T* x;
   const T* y;         // null without relu
   const T* gy2;       // or null
   const float* mean;  // (C)
   Bounds bounds;
 
-  struct Place {
+  // Their values beside V gradients.
+  struct Values {
     Pack<T, V> x, y, gy2;
   };
 
-  EVERYWHERE Place at(int64_t i) const {
-    Place place{read<T, V>(x, i), {}, {}};
-    if (y) place.y = read<T, V>(y, i);
-    if (gy2) place.gy2 = read<T, V>(gy2, i);
-    return place;
+  EVERYWHERE Values load(int64_t pack) const {
+    Values values{read<T, V>(x, pack), {}, {}};
+    if (y) values.y = read<T, V>(y, pack);
+    if (gy2) values.gy2 = read<T, V>(gy2, pack);
+    return values;
   }
 
-  // V gradients at a place, summed and masked.
-  EVERYWHERE Pack<float, V> masked(const Pack<T, V>& gy, const Place& place) const {
+  // The gradients gy + gy2, masked.
+  EVERYWHERE Pack<float, V> masked(const Pack<T, V>& gy, const Values& values) const {
     Pack<float, V> sums;
     for (int v = 0; v < V; ++v) {
-      const float sum = gy2 ? float(gy.at[v]) + float(place.gy2.at[v]) : float(gy.at[v]);
-      sums.at[v] = y && !bounds.passes(float(place.y.at[v])) ? 0.0f : sum;
+      const float sum = gy2 ? float(gy.at[v]) + float(values.gy2.at[v]) : float(gy.at[v]);
+      sums.at[v] = y && !bounds.passes(float(values.y.at[v])) ? 0.0f : sum;
     }
     return sums;
   }
 };
 
 template <class T, int V> struct Gradients {
-  BesideGradients<T, V> beside;
+  GradientOperands<T, V> operands;
   const T* gy;            // (rows, C)
   const float* variance;  // (C)
   float epsilon;
 
   explicit Gradients(const OperatorSpec& spec)
-      : beside{spec.inputs[0].as<T>(), Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr, spec.inputs[6].as<T>(),
-               spec.inputs[2].as<float>(), Bounds(spec.attributes)},
+      : operands{spec.inputs[0].as<T>(), Bounds(spec.attributes).relu ? spec.inputs[4].as<T>() : nullptr, spec.inputs[6].as<T>(),
+                 spec.inputs[2].as<float>(), Bounds(spec.attributes)},
         gy(spec.inputs[5].as<T>()),
         variance(spec.inputs[3].as<float>()),
         epsilon(static_cast<float>(spec.attributes.number("epsilon"))) {}
 
-  EVERYWHERE float mean(int c) const { return beside.mean[c]; }
-  EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
+  EVERYWHERE float mean(int c) const { return operands.mean[c]; }
+  EVERYWHERE float inverse(int c) const { return inverse_of(variance[c]); }
+  EVERYWHERE float inverse_of(float variance_) const { return 1 / sqrtf(variance_ + epsilon); }
 
   // The sums of g and of g * (x - mean) over rows first, first + step, ... below `end`, of one of a row's `packs` packs.
   EVERYWHERE TwoSums<V> sums_of_rows(int pack, int packs, int first, int end, int step) const {
@@ -76,11 +78,11 @@ template <class T, int V> struct Gradients {
     UNROLLED(4)
     for (int row = first; row < end; row += step) {
       const int64_t i = static_cast<int64_t>(row) * packs + pack;
-      const auto place = beside.at(i);
-      const Pack<float, V> g = beside.masked(read<T, V>(gy, i), place);
+      const auto values = operands.load(i);
+      const Pack<float, V> g = operands.masked(read<T, V>(gy, i), values);
       for (int v = 0; v < V; ++v) {
         found.sum[v] += g.at[v];
-        found.product[v] += g.at[v] * (float(place.x.at[v]) - centre[v]);
+        found.product[v] += g.at[v] * (float(values.x.at[v]) - centre[v]);
       }
     }
     return found;

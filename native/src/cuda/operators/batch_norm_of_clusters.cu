@@ -1,11 +1,10 @@
 #include "cuda/operators/batch_norm_of_clusters.h"
 
-#include <cmath>
-
 #include "cuda/device_backend.h"
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/batch_norm_gradients.h"
+#include "cuda/operators/batch_norm_numbers.h"
 #include "cuda/operators/bounds.h"
 #include "cuda/operators/queued.h"
 
@@ -128,9 +127,7 @@ template <class T, int V, int Lanes> struct Forward {
   struct Own {
     float gamma, beta, origin;
   };
-  struct Numbers {
-    float mean[kChannels], scale[kChannels], beta[kChannels];
-  };
+  using Numbers = NormNumbers<kChannels>;
 
   const T* x;                   // (rows, C)
   const T* residual;            // (rows, C) or null
@@ -189,12 +186,11 @@ template <class T, int V, int Lanes> struct Forward {
       const float step = all[rank * kNumbers] - centre;
       squares += all[rank * kNumbers + kChannels] + step * step * static_cast<float>(rows.of(rank));
     }
-    numbers.mean[at] = centre;
-    numbers.scale[at] = own.gamma / sqrtf(squares / count + epsilon);
-    numbers.beta[at] = own.beta;
+    const float spread = squares / count;
+    numbers.set(at, centre, spread, epsilon, own.gamma, own.beta);
     if (block.rank != 0) return;
     if (mean) mean[channel(block, at)] = centre;
-    if (variance) variance[channel(block, at)] = squares / count;
+    if (variance) variance[channel(block, at)] = spread;
   }
 
   EVERYWHERE void apply(const ClusterBlock& block, int thread, const Numbers& numbers) const {
@@ -207,13 +203,7 @@ template <class T, int V, int Lanes> struct Forward {
           if (residual) added[slot] = read<T, V>(residual, i);
         },
         [&](int slot, int64_t i) {
-          for (int v = 0; v < V; ++v) {
-            const int at = thread % kLanes * V + v;
-            float value = (float(values[slot].at[v]) - numbers.mean[at]) * numbers.scale[at] + numbers.beta[at];
-            if (residual) value += float(added[slot].at[v]);
-            values[slot].at[v] = T(bounds.within(value));
-          }
-          write(y, i, values[slot]);
+          write(y, i, numbers.apply(values[slot], residual != nullptr, added[slot], thread % kLanes * V, bounds));
         });
   }
 };
@@ -223,9 +213,7 @@ template <class T, int V, int Lanes> struct Backward {
   struct Own {
     float gamma, mean, inverse;
   };
-  struct Numbers {
-    float mean[kChannels], inverse[kChannels], scale[kChannels], sum[kChannels], product[kChannels];
-  };
+  using Numbers = NormGradientNumbers<kChannels>;
 
   Gradients<T, V> from;
   const float* gamma;     // (C)
@@ -248,18 +236,13 @@ template <class T, int V, int Lanes> struct Backward {
 
   EVERYWHERE void settle(const ClusterBlock& block, int at, const Own& own, const float* all, Numbers& numbers) const {
     const int c = rows.pack(block, 0) * V + at;
-    const auto count = static_cast<float>(rows.rows);
     float sum = 0, product = 0;
     UNROLLED(4)
     for (int rank = 0; rank < block.size; ++rank) {
       sum += all[rank * kNumbers];
       product += all[rank * kNumbers + kChannels];
     }
-    numbers.mean[at] = own.mean;
-    numbers.inverse[at] = own.inverse;
-    numbers.scale[at] = own.gamma * own.inverse;
-    numbers.sum[at] = sum / count;
-    numbers.product[at] = product / count;
+    numbers.set(at, own.gamma, own.mean, own.inverse, sum, product, static_cast<float>(rows.rows));
     if (block.rank != 0) return;
     ggamma[c] = product;
     gbeta[c] = sum;
@@ -272,20 +255,13 @@ template <class T, int V, int Lanes> struct Backward {
     rows.template in_turns<kRows>(
         block, thread,
         [&](int slot, int64_t i) {
-          const auto place = from.beside.at(i);
-          gradients[slot] = from.beside.masked(read<T, V>(from.gy, i), place);
-          values[slot] = place.x;
+          const auto operands = from.operands.load(i);
+          gradients[slot] = from.operands.masked(read<T, V>(from.gy, i), operands);
+          values[slot] = operands.x;
         },
         [&](int slot, int64_t i) {
-          Pack<T, V> passed;
-          for (int v = 0; v < V; ++v) {
-            const int at = thread % kLanes * V + v;
-            const float g = gradients[slot].at[v], normalised = (float(values[slot].at[v]) - numbers.mean[at]) * numbers.inverse[at];
-            values[slot].at[v] = T(numbers.scale[at] * (g - numbers.sum[at] - normalised * numbers.product[at]));
-            passed.at[v] = T(g);
-          }
-          if (gx) write(gx, i, values[slot]);
-          if (gresidual) write(gresidual, i, passed);
+          if (gx) write(gx, i, numbers.apply(values[slot], gradients[slot], thread % kLanes * V));
+          if (gresidual) write(gresidual, i, rounded<T>(gradients[slot]));
         });
   }
 };

@@ -1,7 +1,7 @@
 #include "cuda/operators/tile_convolution.h"
 
 #include "cuda/operator_attributes.h"
-#include "cuda/operators/piece_sums.h"
+#include "cuda/operators/partial_sums.h"
 #include "cuda/operators/queued.h"
 #include "cuda/operators/row_tiles.h"
 
@@ -101,13 +101,14 @@ template <int C, bool kBackward, bool kSums> struct TileConvolution {
     const Bf16* const own = weights + output * kTile * (kBackward ? 1 : line());
     const TileLines<Operand::left, Lines::rows> inputs([&](int i) { return image + places[group * kTile + i]; }, lane);
     const TileLines<Operand::right, kBackward ? Lines::rows : Lines::columns> filters([&](int i) { return own + i * line(); }, lane);
-    typename decltype(summed)::Place beside[4];
+    typename decltype(summed)::Values operands[4];
     Pack<float, 2> mean[2];
     if constexpr (kSums) {
       for (int half = 0; half < 2; ++half) mean[half] = summed.mean(first + output * kTile + TileSum::column(lane, half * 4));
       WHOLLY_UNROLLED
       for (int i = 0; i < 8; i += 2)
-        if (group * kTile + TileSum::row(lane, i) < pixels.count) beside[i / 2] = summed.at(pair_of(pixels, first, group, output, lane, i));
+        if (group * kTile + TileSum::row(lane, i) < pixels.count)
+          operands[i / 2] = summed.load(pair_of(pixels, first, group, output, lane, i));
     }
     TileSum sum{};
     WHOLLY_UNROLLED
@@ -128,7 +129,7 @@ template <int C, bool kBackward, bool kSums> struct TileConvolution {
         values.at[v] = Bf16(relu && value < 0 ? 0.0f : value);
       }
       write(y, pair_of(pixels, first, group, output, lane, i), values);
-      if constexpr (kSums) found[i / 4] = found[i / 4] + summed.of(values, beside[i / 2], mean[i / 4]);
+      if constexpr (kSums) found[i / 4] = found[i / 4] + summed.of(values, operands[i / 2], mean[i / 4]);
     }
   }
 
@@ -166,8 +167,8 @@ MadeKernel make_image(const OperatorSpec& spec, const Tensor& x, const Tensor& w
       program.relu = flag(spec.attributes, "relu");
     } else if constexpr (kSums) {
       const Bounds bounds(spec.attributes);
-      program.summed.beside = {spec.inputs[2].as<Bf16>(), bounds.relu ? spec.inputs[4].as<Bf16>() : nullptr, spec.inputs[5].as<Bf16>(),
-                               spec.inputs[3].as<float>(), bounds};
+      program.summed.operands = {spec.inputs[2].as<Bf16>(), bounds.relu ? spec.inputs[4].as<Bf16>() : nullptr, spec.inputs[5].as<Bf16>(),
+                                 spec.inputs[3].as<float>(), bounds};
     }
     return queued(
         [&stream, program] { clusters(stream, static_cast<int64_t>(program.tiles.count()) * program.blocks_of_tile(), 1, program); });
@@ -185,11 +186,11 @@ bool is_tile_convolution(Type precision, const Shape& x, const Shape& w, const S
   return has_tiles(x.at(1)) && has_tiles(y.at(1)) && x[1] * x[2] * x[3] <= kMostOfImage && x[1] * x[3] <= kMostOfRow;
 }
 
-int64_t pieces_of_tile_convolution(std::string_view kind, const Shape& x, const Shape& y, const Attributes& attributes) {
-  const int64_t pieces = by_channels(x.at(1), [&]<int C>(std::integral_constant<int, C>) -> int64_t {
+int64_t partial_sums_of_tile_convolution(std::string_view kind, const Shape& x, const Shape& y, const Attributes& attributes) {
+  const int64_t count = by_channels(x.at(1), [&]<int C>(std::integral_constant<int, C>) -> int64_t {
     return kind == "conv2d" ? tiled<C, false, true>(x, y, attributes).tiles.count() : tiled<C, true, true>(x, y, attributes).tiles.count();
   });
-  return pieces <= kMostPieces ? pieces : 0;
+  return count <= kMostPartialSums ? count : 0;
 }
 
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream) {

@@ -12,8 +12,9 @@ bool is_tile_convolution(Type precision, const Shape& x, const Shape& w, const S
 // Whether it is one of theirs, by the type of its gradient, for which lowering has asked.
 bool is_tile_weights_gradient(const OperatorSpec& spec);
 
-// Into how many pieces the kernel of one of these, from an image x to an image y, divides y for sums (piece_sums.h); 0: it gives none.
-int64_t pieces_of_tile_convolution(std::string_view kind, const Shape& x, const Shape& y, const Attributes& attributes);
+// Into how many tiles the kernel of one of these, from an image x to an image y, divides y for partial sums (partial_sums.h); 0: it gives
+// none.
+int64_t partial_sums_of_tile_convolution(std::string_view kind, const Shape& x, const Shape& y, const Attributes& attributes);
 
 // Null if they do not take it.
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream);

@@ -1,31 +1,31 @@
-// The kernel of a posting.
+// The kernel of a readback.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/device_stream.h"
 #include "cuda/everywhere.h"
-#include "device/posting.h"
+#include "device/readback.h"
 
 namespace arbalest::cuda {
 
 // In memory of the host that the device writes.
-struct Posted {
-  uint32_t values[Posting::kMost][2] = {};
-  // Of the last post. It is written after the values.
+struct ReadValues {
+  uint32_t values[Readback::kMost][2] = {};
+  // Of the last readback. It is written after the values.
   uint64_t number = 0;
 };
 
-struct Post {
-  const uint32_t* from[Posting::kMost];
-  int words[Posting::kMost];
-  uint64_t* posts;  // that have been made; on the device, which reads its own memory faster
-  Posted* to;
+struct ReadBack {
+  const uint32_t* from[Readback::kMost];
+  int words[Readback::kMost];
+  uint64_t* made;  // how many; on the device, which reads its own memory faster
+  ReadValues* to;
 
   EVERYWHERE void operator()(int64_t) const {
-    for (size_t i = 0; i < Posting::kMost; ++i)
+    for (size_t i = 0; i < Readback::kMost; ++i)
       for (int word = 0; word < words[i]; ++word) to->values[i][word] = from[i][word];
-    const uint64_t number = ++*posts;
+    const uint64_t number = ++*made;
 #if defined(__CUDA_ARCH__)
     __threadfence_system();
     *static_cast<volatile uint64_t*>(&to->number) = number;
@@ -35,6 +35,6 @@ struct Post {
   }
 };
 
-void queue_post(const Post& post, DeviceStream& stream);
+void queue_read_back(const ReadBack& kernel, DeviceStream& stream);
 
 }  // namespace arbalest::cuda

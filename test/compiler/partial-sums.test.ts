@@ -28,14 +28,14 @@ function sumsOf({ segments, values }: Program): string[] {
   )
 }
 
-describe('the sums of pieces', () => {
+describe('partial sums', () => {
   it('go from a convolution to the batch norm that reads it, and back from the next convolution’s gradient', () => {
     const program = compiled([conv2d(8, 3, { padding: 1 }), batchNorm2d(), relu(), conv2d(8, 3)])
     expect(sumsOf(program)).to.deep.equal([
       'conv2d conv1 > conv1.sums > batchNorm bn1',
       'conv2dBackwardData conv2.backward > relu1.gradient.sums > batchNormBackward bn1.backward'
     ])
-    // As many pieces as the backend says, two sums a channel.
+    // As many tiles as the backend says, two sums a channel.
     const { shape, type, layout } = program.values.find(({ name }) => name === 'conv1.sums')!
     expect({ shape, type, layout }).to.deep.equal({ shape: [2 * BATCH, 8, 2], type: 'f32', layout: 'plain' })
     const { inputs, attributes } = inOrder(program.segments).find(({ kind }) => kind === 'conv2dBackwardData')!
@@ -87,7 +87,7 @@ describe('the sums of pieces', () => {
     const fake = new FakeLowering()
     const without: LoweringBackend = {
       name: fake.name,
-      lower: (request) => ({ ...fake.lower(request), sumPieces: 0 }),
+      lower: (request) => ({ ...fake.lower(request), partialSums: 0 }),
       bytes: (...tensor) => fake.bytes(...tensor)
     }
     expect(sumsOf(compiled([conv2d(8, 3), batchNorm2d()], without))).to.deep.equal([])

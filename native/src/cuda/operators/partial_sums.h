@@ -1,4 +1,4 @@
-// Two sums of each channel over each piece of an image, (pieces, C, 2), which a batch norm adds up: of v and v^2 over its inputs v, or of g
+// Two sums of each channel over each tile of an image, (tiles, C, 2), which a batch norm adds up: of v and v^2 over its inputs v, or of g
 // and g (x - mean) over its gradients g. The convolution that writes the image has its numbers in registers. So the batch norm reads the
 // image once, and its blocks do not wait for each other. Sums of squares are exact enough: where the mean is 300 times the deviation they
 // change the variance by 0.4%, and rounding to bfloat16 has changed it by 20%.
@@ -11,13 +11,13 @@ namespace arbalest::cuda {
 
 // Forwards, of V of a convolution's outputs.
 template <int V> struct OutputSums {
-  struct Place {};
-  EVERYWHERE Place at(int64_t) const { return {}; }
+  struct Values {};
+  EVERYWHERE Values load(int64_t) const { return {}; }
   EVERYWHERE Pack<float, V> mean(int) const { return {}; }
-  EVERYWHERE TwoSums<V> of(const Pack<Bf16, V>& values, const Place&, const Pack<float, V>&) const {
+  EVERYWHERE TwoSums<V> of(const Pack<Bf16, V>& outputs, const Values&, const Pack<float, V>&) const {
     TwoSums<V> found;
     for (int v = 0; v < V; ++v) {
-      found.sum[v] = float(values.at[v]);
+      found.sum[v] = float(outputs.at[v]);
       found.product[v] = found.sum[v] * found.sum[v];
     }
     return found;
@@ -26,31 +26,31 @@ template <int V> struct OutputSums {
 
 // Backwards, of V of a batch norm's gradients.
 template <int V> struct GradientSums {
-  BesideGradients<Bf16, V> beside;
+  GradientOperands<Bf16, V> operands;
 
-  using Place = typename BesideGradients<Bf16, V>::Place;
-  EVERYWHERE Place at(int64_t i) const { return beside.at(i); }
-  EVERYWHERE TwoSums<V> of(const Pack<Bf16, V>& gradients, const Place& place, const Pack<float, V>& mean) const {
-    const Pack<float, V> g = beside.masked(gradients, place);
+  using Values = typename GradientOperands<Bf16, V>::Values;
+  EVERYWHERE Values load(int64_t pack) const { return operands.load(pack); }
+  EVERYWHERE TwoSums<V> of(const Pack<Bf16, V>& gradients, const Values& values, const Pack<float, V>& mean) const {
+    const Pack<float, V> g = operands.masked(gradients, values);
     TwoSums<V> found;
     for (int v = 0; v < V; ++v) {
       found.sum[v] = g.at[v];
-      found.product[v] = g.at[v] * (float(place.x.at[v]) - mean.at[v]);
+      found.product[v] = g.at[v] * (float(values.x.at[v]) - mean.at[v]);
     }
     return found;
   }
   // Of V channels from c on.
-  EVERYWHERE Pack<float, V> mean(int c) const { return read<float, V>(beside.mean, c / V); }
+  EVERYWHERE Pack<float, V> mean(int c) const { return read<float, V>(operands.mean, c / V); }
 };
 
-// The most pieces whose sums are given: each block of the batch norm reads all of them.
-inline constexpr int64_t kMostPieces = 256;
+// The most tiles whose sums are given: each block of the batch norm reads all of them.
+inline constexpr int64_t kMostPartialSums = 256;
 
 // Throws INVALID_PROGRAM.
-inline void check_sums(const OperatorSpec& spec, const Shape& sums, int64_t pieces, int64_t channels) {
-  if (sums != Shape{pieces, channels, 2})
-    throw Error("INVALID_PROGRAM", spec.kind + ": received sums of another shape; give it two for each of " + std::to_string(pieces) +
-                                       " pieces and " + std::to_string(channels) + " channels");
+inline void check_sums(const OperatorSpec& spec, const Shape& sums, int64_t tiles, int64_t channels) {
+  if (sums != Shape{tiles, channels, 2})
+    throw Error("INVALID_PROGRAM", spec.kind + ": received sums of shape " + shown(sums) + "; give it two for each tile and channel, " +
+                                       shown({tiles, channels, 2}));
 }
 
 // Adds up the sums of a block's threads in shared memory. A warp has 16 channels; eight of its lanes have the same four. Neighbouring warps

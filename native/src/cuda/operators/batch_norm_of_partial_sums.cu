@@ -1,8 +1,7 @@
-#include "cuda/operators/batch_norm_of_pieces.h"
+#include "cuda/operators/batch_norm_of_partial_sums.h"
 
-#include <cmath>
-
-#include "cuda/operators/piece_sums.h"
+#include "cuda/operators/batch_norm_numbers.h"
+#include "cuda/operators/partial_sums.h"
 #include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
@@ -29,8 +28,8 @@ template <int C, class S> struct AddUpAndApply {
   };
 
   S s;
-  const float* sums;  // (pieces, C, 2)
-  int pieces, packs;
+  const float* sums;  // (tiles, C, 2)
+  int tiles, packs;
 
   int64_t blocks() const { return (packs + kThreads * kPacks - 1) / (kThreads * kPacks); }
   EVERYWHERE size_t shared_bytes() const { return sizeof(Shared); }
@@ -48,8 +47,8 @@ template <int C, class S> struct AddUpAndApply {
       if (share == 0) s.read_channel(channel, own);
       Pack<float, 2> found{};
       UNROLLED(4)
-      for (int piece = share; piece < pieces; piece += kShares) {
-        const Pack<float, 2> more = read<float, 2>(sums, static_cast<int64_t>(piece) * C + channel);
+      for (int tile = share; tile < tiles; tile += kShares) {
+        const Pack<float, 2> more = read<float, 2>(sums, static_cast<int64_t>(tile) * C + channel);
         found.at[0] += more.at[0];
         found.at[1] += more.at[1];
       }
@@ -73,14 +72,11 @@ template <int C, class S> struct AddUpAndApply {
 
 template <int C> struct Forward {
   static constexpr int kMinBlocks = 4;
-  using Values = Pack<Bf16, kWidth>;
   struct Own {
-    Values x[kPacks], residual[kPacks];
+    Pack<Bf16, kWidth> x[kPacks], residual[kPacks];
     float gamma, beta;
   };
-  struct Numbers {
-    float mean[C], scale[C], beta[C];
-  };
+  using Numbers = NormNumbers<C>;
 
   const Bf16* x;              // (rows, C)
   const Bf16* residual;       // (rows, C) or null
@@ -104,23 +100,14 @@ template <int C> struct Forward {
     // The difference of two numbers that are large where the mean is: rounded once, and not before.
     const double centre = sum * share, found = squares * share - centre * centre;
     const float spread = found < 0 ? 0.0f : static_cast<float>(found);
-    numbers.mean[channel] = static_cast<float>(centre);
-    numbers.scale[channel] = own.gamma / sqrtf(spread + epsilon);
-    numbers.beta[channel] = own.beta;
+    numbers.set(channel, static_cast<float>(centre), spread, epsilon, own.gamma, own.beta);
     if (!writes) return;
     if (mean) mean[channel] = static_cast<float>(centre);
     if (variance) variance[channel] = spread;
   }
 
   EVERYWHERE void apply(int64_t pack, int first, int slot, const Own& own, const Numbers& numbers) const {
-    Values values;
-    for (int v = 0; v < kWidth; ++v) {
-      const int c = first + v;
-      float value = (float(own.x[slot].at[v]) - numbers.mean[c]) * numbers.scale[c] + numbers.beta[c];
-      if (residual) value += float(own.residual[slot].at[v]);
-      values.at[v] = Bf16(bounds.within(value));
-    }
-    write(y, pack, values);
+    write(y, pack, numbers.apply(own.x[slot], residual != nullptr, own.residual[slot], first, bounds));
   }
 };
 
@@ -129,12 +116,10 @@ template <int C> struct Backward {
   static constexpr int kMinBlocks = 2;
   struct Own {
     Pack<Bf16, kWidth> gy[kPacks];
-    typename BesideGradients<Bf16, kWidth>::Place beside[kPacks];
+    typename GradientOperands<Bf16, kWidth>::Values operands[kPacks];
     float gamma, mean, variance;
   };
-  struct Numbers {
-    float mean[C], inverse[C], scale[C], sum[C], product[C];
-  };
+  using Numbers = NormGradientNumbers<C>;
 
   Gradients<Bf16, kWidth> from;
   const float* gamma;     // (C)
@@ -145,7 +130,7 @@ template <int C> struct Backward {
 
   EVERYWHERE void read_ahead(int64_t pack, int slot, Own& own) const {
     own.gy[slot] = read<Bf16, kWidth>(from.gy, pack);
-    own.beside[slot] = from.beside.at(pack);
+    own.operands[slot] = from.operands.load(pack);
   }
   EVERYWHERE void read_channel(int channel, Own& own) const {
     own.gamma = gamma[channel];
@@ -154,29 +139,18 @@ template <int C> struct Backward {
   }
 
   EVERYWHERE void settle(int channel, const Own& own, float sum, float product, bool writes, Numbers& numbers) const {
-    const float count = static_cast<float>(rows), inverse = 1 / sqrtf(own.variance + from.epsilon);
+    const float inverse = from.inverse_of(own.variance);
     product *= inverse;
-    numbers.mean[channel] = own.mean;
-    numbers.inverse[channel] = inverse;
-    numbers.scale[channel] = own.gamma * inverse;
-    numbers.sum[channel] = sum / count;
-    numbers.product[channel] = product / count;
+    numbers.set(channel, own.gamma, own.mean, inverse, sum, product, static_cast<float>(rows));
     if (!writes) return;
     ggamma[channel] = product;
     gbeta[channel] = sum;
   }
 
   EVERYWHERE void apply(int64_t pack, int first, int slot, const Own& own, const Numbers& numbers) const {
-    const Pack<float, kWidth> g = from.beside.masked(own.gy[slot], own.beside[slot]);
-    Pack<Bf16, kWidth> values, passed;
-    for (int v = 0; v < kWidth; ++v) {
-      const int c = first + v;
-      const float normalised = (float(own.beside[slot].x.at[v]) - numbers.mean[c]) * numbers.inverse[c];
-      values.at[v] = Bf16(numbers.scale[c] * (g.at[v] - numbers.sum[c] - normalised * numbers.product[c]));
-      passed.at[v] = Bf16(g.at[v]);
-    }
-    if (gx) write(gx, pack, values);
-    if (gresidual) write(gresidual, pack, passed);
+    const Pack<float, kWidth> g = from.operands.masked(own.gy[slot], own.operands[slot]);
+    if (gx) write(gx, pack, numbers.apply(own.operands[slot].x, g, first));
+    if (gresidual) write(gresidual, pack, rounded<Bf16>(g));
   }
 };
 
@@ -185,13 +159,13 @@ template <class PartOf> MadeKernel make(const OperatorSpec& spec, const Tensor& 
   if (!sums) return nullptr;
   const Image image(spec.inputs[0].shape());
   if (spec.precision != Type::bf16 || !has_tiles(image.c))
-    throw Error("INVALID_PROGRAM", spec.kind + ": received sums over " + std::to_string(image.c) +
-                                       " channels; they are taken in bf16 over 16, 32 and 64 channels");
-  const int64_t pieces = sums.shape().at(0);
-  check_sums(spec, sums.shape(), pieces, image.c);
+    throw Error("INVALID_PROGRAM", spec.kind + ": received partial sums in " + (spec.precision == Type::bf16 ? "bf16" : "f32") + " over " +
+                                       std::to_string(image.c) + " channels; they are taken in bf16 over 16, 32 and 64 channels");
+  const int64_t tiles = sums.shape().empty() ? 0 : sums.shape().front();
+  check_sums(spec, sums.shape(), tiles, image.c);
   return by_channels(image.c, [&]<int C>(std::integral_constant<int, C> channels) {
     const auto part = part_of(channels, image.rows());
-    const AddUpAndApply<C, std::decay_t<decltype(part)>> program{part, sums.as<float>(), static_cast<int>(pieces),
+    const AddUpAndApply<C, std::decay_t<decltype(part)>> program{part, sums.as<float>(), static_cast<int>(tiles),
                                                                  image.elements() / kWidth};
     return queued([&stream, program] { clusters(stream, program.blocks(), 1, program); });
   });
@@ -199,7 +173,7 @@ template <class PartOf> MadeKernel make(const OperatorSpec& spec, const Tensor& 
 
 }  // namespace
 
-MadeKernel make_batch_norm_of_pieces(const OperatorSpec& spec, DeviceStream& stream) {
+MadeKernel make_batch_norm_of_partial_sums(const OperatorSpec& spec, DeviceStream& stream) {
   return make(spec, spec.inputs[4], stream, [&]<int C>(std::integral_constant<int, C>, int rows) {
     return Forward<C>{spec.inputs[0].as<Bf16>(),
                       spec.inputs[3].as<Bf16>(),
@@ -214,7 +188,7 @@ MadeKernel make_batch_norm_of_pieces(const OperatorSpec& spec, DeviceStream& str
   });
 }
 
-MadeKernel make_batch_norm_backward_of_pieces(const OperatorSpec& spec, DeviceStream& stream) {
+MadeKernel make_batch_norm_backward_of_partial_sums(const OperatorSpec& spec, DeviceStream& stream) {
   return make(spec, spec.inputs[7], stream, [&]<int C>(std::integral_constant<int, C>, int rows) {
     return Backward<C>{Gradients<Bf16, kWidth>(spec),
                        spec.inputs[1].as<float>(),

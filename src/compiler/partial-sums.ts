@@ -12,15 +12,15 @@ const SUMS_FORM = { type: 'f32', layout: PLAIN } as const
 
 /**
  * A batch norm needs two sums over all pixels of each channel: of its input x and of x^2; backwards of its gradient, and of its gradient times (x - mean). If the convolution that
- * writes the image can give these sums for each piece of it, the batch norm only adds up the pieces: it reads the image once instead of twice.
+ * writes the image can give partial sums, those of each tile of it, the batch norm only adds them up: it reads the image once instead of twice.
  *
- * Operators of a backend whose answers have `sumPieces` then have further ports:
- * - conv2d: ... -> y, sums (pieces, C, 2)
+ * Operators of a backend whose answers have `partialSums` then have further ports:
+ * - conv2d: ... -> y, sums (tiles, C, 2)
  * - batchNorm: x, gamma, beta, residual?, sums -> ...
  * - conv2dBackwardData: gy, w, x, mean, y?, gx2? -> gx, sums, of g = gx + gx2 masked by y, with `relu` and `most` of the batch norm
  * - batchNormBackward: x, gamma, mean, variance, y?, gy, gy2?, sums -> ...
  */
-export function* withPieceSums(step: LoweredStep): Pieces<LoweredStep> {
+export function* withPartialSums(step: LoweredStep): Pieces<LoweredStep> {
   const rewriting = new Rewriting(step)
   for (const operator of inOrder(step.segments)) {
     rewriting.visit(operator)
@@ -51,7 +51,7 @@ class Rewriting {
   /** Operators come in their order. */
   visit(operator: LoweredStepOperator): void {
     for (const id of operator.outputs) this.#written.add(id)
-    if (!operator.sumPieces) return
+    if (!operator.partialSums) return
     if (operator.kind === 'conv2d') this.#sumForwards(operator)
     else this.#sumBackwards(operator)
   }
@@ -81,23 +81,23 @@ class Rewriting {
     const others = BACKWARD.gradients.map(input).filter((id) => id !== gradient)
     // A gradient that is added to itself has no other.
     if (others.length !== 1) return
-    const beside = [input(BACKWARD.x), input(BACKWARD.mean), input(BACKWARD.y), others[0]!]
+    const operands = [input(BACKWARD.x), input(BACKWARD.mean), input(BACKWARD.y), others[0]!]
     // Of two convolutions whose gradients are added, the one that runs last can read both.
-    if (!beside.every((id) => id === NONE || this.#written.has(id))) return
+    if (!operands.every((id) => id === NONE || this.#written.has(id))) return
     const { relu = 0, most } = norm.attributes
     const sums = this.#sumsOf(convolution)
     this.#changed.set(convolution, {
       ...convolution,
-      inputs: [...convolution.inputs.slice(0, 2), ...beside],
+      inputs: [...convolution.inputs.slice(0, 2), ...operands],
       outputs: [gradient, sums],
       attributes: { ...convolution.attributes, relu, ...(most !== undefined && { most }) }
     })
     this.#give(norm, BACKWARD.sums, sums)
   }
 
-  #sumsOf({ sumPieces, outputs }: LoweredStepOperator): ValueId {
+  #sumsOf({ partialSums, outputs }: LoweredStepOperator): ValueId {
     const { name, shape } = this.#writer.get(outputs[0]!)
-    return this.#writer.value(this.#writer.freeName(`${name}.sums`), [sumPieces!, shape[1]!, 2], { type: 'statistic' })
+    return this.#writer.value(this.#writer.freeName(`${name}.sums`), [partialSums!, shape[1]!, 2], { type: 'statistic' })
   }
 
   #give(norm: LoweredStepOperator, position: number, sums: ValueId): void {

@@ -83,7 +83,7 @@ function byChannel({ shape }: Port, of: (channel: number, at: number) => void): 
   for (let at = 0; at < batch * channels * height * width; at++) of(Math.floor(at / (height * width)) % channels, at)
 }
 
-/** The sums over all pieces of what a kernel gave, and how large their summands were. */
+/** The sums over all tiles of what a kernel gave, and how large their summands were. */
 function expectSums(found: Float64Array, image: Port, summands: (at: number, channel: number) => readonly [number, number]): void {
   const channels = image.shape[1]!
   const wanted = new Float64Array(2 * channels)
@@ -99,17 +99,17 @@ function expectSums(found: Float64Array, image: Port, summands: (at: number, cha
   for (const [i, sum] of sums.entries()) expect(sum, `number ${i}`).to.be.closeTo(wanted[i]!, 1e-5 * sizes[i]! + 1e-12)
 }
 
-const piecesOf = (backend: EngineBackend, use: OperatorCase): number => engine.lower(backend, requestOf(use)).sumPieces ?? 0
+const tilesOf = (backend: EngineBackend, use: OperatorCase): number => engine.lower(backend, requestOf(use)).partialSums ?? 0
 
 for (const { name: backend } of testedBackends().filter(({ name }) => name.startsWith('cuda'))) {
-  describe(`Sums of pieces on ${backend}`, () => {
+  describe(`Partial sums on ${backend}`, () => {
     it('are those of what a convolution writes, and the image is the same', () => {
       for (const shape of IMAGES)
         for (const relu of [0, 1]) {
           const alone = convolution(shape, null, relu)
-          const pieces = piecesOf(backend, alone)
-          expect(pieces).to.be.at.least(shape.batch)
-          const use = convolution(shape, wide(pieces, shape.filters, 2), relu)
+          const tiles = tilesOf(backend, alone)
+          expect(tiles).to.be.at.least(shape.batch)
+          const use = convolution(shape, wide(tiles, shape.filters, 2), relu)
           const values = drawn(use.inputs, 'bf16', 7)
           const { outputs, faults } = runOnce(backend, 'bf16', use, values)
           expect(faults).to.deep.equal([])
@@ -128,9 +128,9 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
       for (const shape of IMAGES)
         for (const beside of ways) {
           const alone = convolutionGradient(shape, null, beside)
-          const pieces = piecesOf(backend, alone)
-          expect(pieces).to.be.at.least(shape.batch)
-          const use = convolutionGradient(shape, wide(pieces, shape.channels, 2), beside)
+          const tiles = tilesOf(backend, alone)
+          expect(tiles).to.be.at.least(shape.batch)
+          const use = convolutionGradient(shape, wide(tiles, shape.channels, 2), beside)
           const values = drawn(use.inputs, 'bf16', 9)
           const { outputs, faults } = runOnce(backend, 'bf16', use, values)
           expect(faults).to.deep.equal([])
@@ -146,8 +146,8 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
 
     it('are no convolution’s whose kernel is not ours, nor float32’s', () => {
       const shape = IMAGES[0]!
-      expect(piecesOf(backend, convolution({ ...shape, channels: 3 }, null))).to.equal(0)
-      expect(engine.lower(backend, { ...requestOf(convolution(shape, null)), precision: 'f32' }).sumPieces).to.equal(0)
+      expect(tilesOf(backend, convolution({ ...shape, channels: 3 }, null))).to.equal(0)
+      expect(engine.lower(backend, { ...requestOf(convolution(shape, null)), precision: 'f32' }).partialSums).to.equal(0)
     })
 
     it('give a batch norm what it finds by itself, also over its input or its residual', () => {
@@ -165,12 +165,12 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
             inputs: { x, gamma: wide(filters), beta: wide(filters), residual: residual ? image : null, sums },
             outputs: { y: image, mean: wide(filters), variance: wide(filters) }
           })
-          const pieces = 11
+          const tiles = 11
           const values = drawn(use(null).inputs, 'bf16', 11)
-          const sums = dealtOut(image, pieces, (at) => [values['x']![at]!, values['x']![at]! ** 2])
+          const sums = dealtOut(image, tiles, (at) => [values['x']![at]!, values['x']![at]! ** 2])
           const over = [['y', 'x'] as const, ...(residual ? [['y', 'residual'] as const] : [])]
           // Of a sum of squares near 10^4 float32's rounding, 2^-24 of it, is 2 thousandths of a variance of a third.
-          expectAlike(backend, [use(null), use(wide(pieces, filters, 2))], [values, { ...values, sums }], over, mean === 100 ? 4e-3 : 1e-5)
+          expectAlike(backend, [use(null), use(wide(tiles, filters, 2))], [values, { ...values, sums }], over, mean === 100 ? 4e-3 : 1e-5)
         }
     })
 
@@ -198,21 +198,21 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
             },
             outputs: { gx: image, ggamma: wide(channels), gbeta: wide(channels), gresidual: second ? image : null }
           })
-          const pieces = 5
+          const tiles = 5
           const values = drawn(use(null).inputs, 'bf16', 13)
           const { x, y, gy, gy2, mean } = values as Record<string, Float64Array>
           const { most = Infinity } = bounds
-          const sums = dealtOut(image, pieces, (at, channel) => {
+          const sums = dealtOut(image, tiles, (at, channel) => {
             const g = !y || (y[at]! > 0 && y[at]! < most) ? gy![at]! + (gy2?.[at] ?? 0) : 0
             return [g, g * (x![at]! - mean![channel]!)]
           })
           const over = [['gx', 'gy'] as const, ...(second ? [['gresidual', 'gy2'] as const] : [])]
-          expectAlike(backend, [use(null), use(wide(pieces, channels, 2))], [values, { ...values, sums }], over, 1e-5)
+          expectAlike(backend, [use(null), use(wide(tiles, channels, 2))], [values, { ...values, sums }], over, 1e-5)
         }
     })
 
     it('are at most as many as each block of a batch norm may read', () => {
-      const images = (batch: number) => piecesOf(backend, convolution({ ...IMAGES[0]!, batch, filters: 16 }, null))
+      const images = (batch: number) => tilesOf(backend, convolution({ ...IMAGES[0]!, batch, filters: 16 }, null))
       const ofImage = images(1)
       expect(images(256 / ofImage)).to.equal(256)
       expect(images(256 / ofImage + 1)).to.equal(0)
@@ -234,7 +234,7 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
 
     it('are refused in another shape', () => {
       const shape = IMAGES[0]!
-      const pieces = piecesOf(backend, convolution(shape, null))
+      const tiles = tilesOf(backend, convolution(shape, null))
       const { batch, filters, height, width } = shape
       const refused = (sums: Port, channels = filters): OperatorCase => ({
         kind: 'batchNorm',
@@ -250,8 +250,8 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
         outputs: { y: activation(batch, channels, height, width), mean: wide(channels), variance: wide(channels) }
       })
       for (const use of [
-        convolution(shape, wide(pieces + 1, filters, 2)),
-        convolution(shape, wide(pieces, filters, 1)),
+        convolution(shape, wide(tiles + 1, filters, 2)),
+        convolution(shape, wide(tiles, filters, 1)),
         refused(wide(3, filters, 3)),
         refused(wide(3, 24, 2), 24)
       ])
@@ -281,7 +281,7 @@ function stepOf(backend: EngineBackend, precision: Precision, sums: boolean): St
   const asked = loweringBackend(engine, backend)
   const lowering: LoweringBackend = {
     ...asked,
-    lower: (request) => ({ ...asked.lower(request), ...(!sums && { sumPieces: 0 }) })
+    lower: (request) => ({ ...asked.lower(request), ...(!sums && { partialSums: 0 }) })
   }
   const program = compile(model, lowering, { batch, mode: 'train', precision, load: { mean: [0.4], std: [0.3] } })
   const dataset = engine.createDataset({ count, sample: model.input, samples, labels, classes: 10 })
@@ -303,12 +303,12 @@ function stepOf(backend: EngineBackend, precision: Precision, sums: boolean): St
   }
 }
 
-/** Two sums of each channel over pieces, to which its elements are dealt out in turns. */
-function dealtOut(image: Port, pieces: number, summands: (at: number, channel: number) => readonly [number, number]): Float64Array {
+/** Two sums of each channel over tiles, to which its elements are dealt out in turns. */
+function dealtOut(image: Port, tiles: number, summands: (at: number, channel: number) => readonly [number, number]): Float64Array {
   const channels = image.shape[1]!
-  const sums = new Float64Array(pieces * channels * 2)
+  const sums = new Float64Array(tiles * channels * 2)
   byChannel(image, (channel, at) => {
-    summands(at, channel).forEach((summand, number) => (sums[((at % pieces) * channels + channel) * 2 + number]! += summand))
+    summands(at, channel).forEach((summand, number) => (sums[((at % tiles) * channels + channel) * 2 + number]! += summand))
   })
   return sums
 }
@@ -346,12 +346,12 @@ function expectAlike(
   }
 }
 
-describe('Sums of pieces', () => {
+describe('Partial sums', () => {
   it('are given by CUDA kernels alone', function () {
     const others = testedBackends().filter(({ name, available }) => available && !name.startsWith('cuda'))
     if (others.length === 0) skip(this, 'only the CUDA backend is tested')
     const narrow = others.filter(({ precisions }) => precisions.includes('bf16'))
     expect(narrow).not.to.be.empty
-    for (const { name } of narrow) expect(piecesOf(name, convolution(IMAGES[0]!, null))).to.equal(0)
+    for (const { name } of narrow) expect(tilesOf(name, convolution(IMAGES[0]!, null))).to.equal(0)
   })
 })
