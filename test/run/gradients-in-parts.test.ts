@@ -45,7 +45,8 @@ interface Told {
 }
 
 const told = () => JSON.parse(addon().describe('cuda-host').detail) as Told
-const readbacks = () => Object.entries(told().launches).reduce((sum, [kernel, count]) => sum + (kernel.includes('8ReadBackE') ? count : 0), 0)
+const readbacks = () =>
+  Object.entries(told().launches).reduce((sum, [kernel, count]) => sum + (kernel.includes('8ReadBackE') ? count : 0), 0)
 
 /** A recorded step whose gradients go to other devices is several recordings. */
 describe('Gradients that leave a GPU while backward runs (cuda-host)', function () {
@@ -62,11 +63,26 @@ describe('Gradients that leave a GPU while backward runs (cuda-host)', function 
       const common = { model: MODEL, data, batch: 4, learners: 2, devices: 2, optimiser: { learningRate: 0.02 }, until: { steps: 20 } }
       const { weightsSha256 } = await train({ ...common, backend: 'cuda-host' as 'cuda', ...more }).finished
       const { recordings, waits } = told()
-      return { weightsSha256, recorded: recordings - before.recordings, waits: waits - before.waits, readBack: readbacks() - readbacksBefore }
+      return {
+        weightsSha256,
+        recorded: recordings - before.recordings,
+        waits: waits - before.waits,
+        readBack: readbacks() - readbacksBefore
+      }
     } finally {
       for (const name of Object.keys(environment)) delete process.env[name]
     }
   }
+
+  it('leave in as many parts as have an eighth of them, the last one with what is left', async () => {
+    // Backward completes nine gradients of 1.4 MB and then one of 1.9 MB: four parts have two of them each, and the last one has the rest.
+    const layers = [flatten(), ...Array.from({ length: 10 }, () => [linear(600), relu()]).flat(), linear(10)]
+    const deep = defineModel({ name: 'deep', input: [1, 28, 28], layers })
+    const parts = await run({ synchroniser: 'ssgd', model: deep, until: { steps: 3 } })
+    const whole = await run({ synchroniser: 'ssgd', model: deep, until: { steps: 3 } }, { ARBALEST_CUDA_PARTS: '0' })
+    expect(parts.weightsSha256).to.equal(whole.weightsSha256)
+    expect(parts.recorded).to.equal(2 * 5)
+  })
 
   for (const more of [
     { synchroniser: 'ssgd' },

@@ -11,7 +11,7 @@ constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
 
 constexpr size_t kLevelBytes = size_t{4} << 20;
 
-// Of gradients, by part of backward. A part costs a launch, about 5 microseconds, in which a link of 200 GB/s carries as many bytes.
+// The fewest bytes of gradients in a part of backward: each part costs a launch, about 5 microseconds, in which 200 GB/s carry 1 MB.
 constexpr size_t kLeastPartBytes = size_t{1} << 20;
 constexpr size_t kMostParts = 8;
 

@@ -37,7 +37,7 @@ class DeviceBackend : public Backend {
   Capabilities capabilities() const override {
     return {.own_memory = true,
             .streams = true,
-            .recording = true,
+            .recording = settings().graphs,
             .recording_in_parts = settings().parts && settings().bank_seats < 2,
             .reorders_together = true,
             .layouts_of_any_type = true};

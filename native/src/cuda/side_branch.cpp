@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/device_stream.h"
+#include "cuda/settings.h"
 
 namespace arbalest::cuda {
 
@@ -61,7 +62,8 @@ void SideBranch::record(const std::function<void()>& work) {
 
 void SideBranch::queue(std::span<const Accesses* const> accesses, bool may_leave, const std::function<void()>& work) {
   // The side branch runs its kernels in order. A wait for one of them is a wait for all before it.
-  for (size_t i = may_leave ? 0 : queued_.size(); i-- > 0;) {
+  const bool leaves = may_leave && recording_ && settings().side_branch;
+  for (size_t i = leaves ? 0 : queued_.size(); i-- > 0;) {
     const bool apart = std::ranges::equal(queued_[i].accesses, accesses, [](const Accesses* earlier, const Accesses* later) {
       return earlier && later && !later->conflict_with(*earlier);
     });
@@ -70,7 +72,7 @@ void SideBranch::queue(std::span<const Accesses* const> accesses, bool may_leave
     queued_.erase(queued_.begin(), queued_.begin() + static_cast<ptrdiff_t>(i) + 1);
     break;
   }
-  if (!may_leave || !recording_) return work();
+  if (!leaves) return work();
   stream_.begin_side();
   try {
     work();

@@ -92,6 +92,8 @@ Outcome StepLoop::run_alone(Segment segment, const RunLimits& limits) {
         throw Error("INVALID_STATE",
                     "load: the step has had its " + std::to_string(bound_.accumulate()) + " batches; call exchange and update");
       begin_batch();
+    } else {
+      measures_.renew();
     }
     samples_.choose(limits.samples);
     if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return left(outcome);
@@ -210,7 +212,7 @@ Outcome StepLoop::run_recorded(std::span<const RecordedPart> parts, RunReport& r
   return Outcome::done;
 }
 
-// The next one's turn, or that of another batch; after the last one the step is complete.
+// Goes to the next segment or to the step's next batch, or completes the step.
 void StepLoop::end_segment(RunReport& report) {
   if (segment_ == Segment::backward && !gradients_.last())
     begin_batch();
@@ -220,8 +222,8 @@ void StepLoop::end_segment(RunReport& report) {
     segment_ = static_cast<Segment>(static_cast<size_t>(segment_) + 1);
 }
 
-// Cancelled if the run was cancelled between two operators. `offers`: gradients go to the group as soon as they are complete.
-Outcome StepLoop::run_operators(Segment segment, bool offers, Clock::time_point deadline, RunReport& report) {
+// Cancelled if the run was cancelled between two operators. `offered`: gradients go to the group as soon as they are complete.
+Outcome StepLoop::run_operators(Segment segment, bool offered, Clock::time_point deadline, RunReport& report) {
   const StepContext& context = samples_.context();
   std::vector<BoundOperator>& operators = bound_.operators(segment);
   for (; next_ < operators.size(); ++next_) {
@@ -239,11 +241,11 @@ Outcome StepLoop::run_operators(Segment segment, bool offers, Clock::time_point 
       ++op.runs;
       op.seconds += seconds_since(start);
     }
-    if (offers) offer(op);
+    if (offered) offer(op);
   }
   next_ = 0;
   if (segment == Segment::backward) gradients_.arrive();
-  if (offers) gradients_.mark_averaged();
+  if (offered) gradients_.mark_averaged();
   if (segment == Segment::load) samples_.release();
   return Outcome::done;
 }

@@ -54,7 +54,7 @@ class StepLoop {
   Outcome run_recorded(std::span<const RecordedPart> parts, RunReport& report);
   void end_segment(RunReport& report);
   // Goes on at the operator before which it has waited, if it has.
-  Outcome run_operators(Segment segment, bool offers, Clock::time_point deadline, RunReport& report);
+  Outcome run_operators(Segment segment, bool offered, Clock::time_point deadline, RunReport& report);
   Outcome take_device(Clock::time_point deadline, RunReport& report);
   void give_device_back();
   Outcome take_arena(Clock::time_point deadline, RunReport& report);

@@ -36,14 +36,12 @@ StepMeasures::StepMeasures(const Program& program, const ReplicaMemory& memory)
 
 void StepMeasures::begin() {
   earlier_ = {};
-  kept_.reset();
-  is_read_back_ = false;
+  renew();
 }
 
 void StepMeasures::advance() {
   earlier_ = both();
-  kept_.reset();
-  is_read_back_ = false;
+  renew();
 }
 
 void StepMeasures::read() {

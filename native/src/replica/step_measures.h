@@ -19,6 +19,11 @@ class StepMeasures {
   void begin();
   // Another batch of the same step: adds the measures of the batch before to those of earlier ones.
   void advance();
+  // The batch runs once more: what has been read of it does not count.
+  void renew() {
+    kept_.reset();
+    is_read_back_ = false;
+  }
   // Reads the measures of the batch once. If they are not read back, call it before more work is queued, for which the host would wait, and
   // before the arena is given back.
   void read();

@@ -35,7 +35,7 @@ const narrow = defineModel({
   input: [3, 16, 16],
   layers: [
     ...convolution(16),
-    ...Array.from({ length: 6 }, () => residual({ body: [...convolution(16), ...convolution(16)] })),
+    ...Array.from({ length: 3 }, () => residual({ body: [...convolution(16), ...convolution(16)] })),
     globalAvgPool(),
     linear(5)
   ]
@@ -56,10 +56,10 @@ const wide = defineModel({
 
 const base = {
   data: noise([3, 16, 16]),
-  batch: 6,
+  batch: 4,
   learners: 1,
   seed: 3,
-  until: { steps: 4 },
+  until: { steps: 3 },
   backend: 'cuda-host' as never
 } as const satisfies Partial<TrainOptions>
 

@@ -84,9 +84,8 @@ std::string about() {
   ask("cuDNN", found, missing, [] { return std::to_string(open_cudnn()); });
   const BankReport banks = bank_report();
   return "{\"versions\":{" + found + "},\"missing\":{" + missing + "},\"devices\":[" + list +
-         "],\"recordings\":" + std::to_string(recordings()) + ",\"banks\":{\"steps\":" + std::to_string(banks.steps) +
-         ",\"aside\":" + std::to_string(banks.aside) + ",\"refusals\":" + std::to_string(banks.refusals) +
-         ",\"refusal\":" + quoted(banks.refusal) + "}}";
+         "],\"banks\":{\"steps\":" + std::to_string(banks.steps) + ",\"aside\":" + std::to_string(banks.aside) +
+         ",\"refusals\":" + std::to_string(banks.refusals) + ",\"refusal\":" + quoted(banks.refusal) + "}}";
 }
 
 }  // namespace arbalest::cuda

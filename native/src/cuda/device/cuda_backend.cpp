@@ -18,8 +18,8 @@ namespace {
 
 class CudaRecording final : public Recording {
  public:
-  CudaRecording(CudaStream& stream, bool beside, const std::function<void()>& work)
-      : graph_(stream.handle(), [&] { beside ? stream.side_branch().record(work) : work(); }) {}
+  CudaRecording(CudaStream& stream, const std::function<void()>& work)
+      : graph_(stream.handle(), [&] { stream.side_branch().record(work); }) {}
   double run() override {
     graph_.run();
     return 0;
@@ -52,14 +52,9 @@ class CudaBackend final : public DeviceBackend {
   // The device must be the calling thread's current one.
   explicit CudaBackend(int number) : DeviceBackend(number) {}
 
-  Capabilities capabilities() const override {
-    Capabilities all = DeviceBackend::capabilities();
-    all.recording = records_;
-    return all;
-  }
   int device_count() override { return gpu_count(); }
   int max_cluster_size() const override { return clusters_ ? kMaxClusterSize : 1; }
-  bool launches_dependently() const override { return dependent_launch_; }
+  bool launches_dependently() const override { return clusters_ && settings().dependent_launch; }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
     return nccl_collective(devices, std::move(peers));
@@ -134,7 +129,7 @@ class CudaBackend final : public DeviceBackend {
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> record(DeviceStream& stream, const std::function<void()>& work) override {
-    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(stream), side_branch_, work);
+    return std::make_unique<CudaRecording>(static_cast<CudaStream&>(stream), work);
   }
 
  private:
@@ -153,9 +148,6 @@ class CudaBackend final : public DeviceBackend {
   const bool tf32_ = is_set("ARBALEST_TF32", "1");
   // All GPUs with clusters, and no others, have both.
   const bool clusters_ = has_clusters(number());
-  const bool dependent_launch_ = clusters_ && !is_set("ARBALEST_CUDA_DEPENDENT_LAUNCH", "0");
-  const bool side_branch_ = !is_set("ARBALEST_CUDA_SIDE_BRANCH", "0");
-  const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};
 };

@@ -86,7 +86,7 @@ struct Grid {
 
 template <class... Parameters, class... Arguments>
 void launch(DeviceStream& stream, const Grid& grid, void (*kernel)(Parameters...), const Arguments&... arguments) {
-  // The same for every launch of a kernel: another thread may launch it with another size at this moment.
+  // The most, not this launch's size: the attribute is the kernel's, and another thread may launch it with another size at this moment.
   if (grid.shared_bytes > kMostShared)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostClusterShared)),
           "launch of a kernel");
