@@ -40,7 +40,7 @@ describe('The machine code of the CUDA kernels', () => {
       ["batch norm's gradient in bfloat16", '17BatchNormBackwardI', 'Bf16ELi8E'],
       ['batch norm of clusters in bfloat16', '11SumAndApplyI', '7ForwardI', 'Bf16ELi8E'],
       ['its gradient in bfloat16', '11SumAndApplyI', '8BackwardI', 'Bf16ELi8E'],
-      ['batch norm of pieces', '13AddUpAndApplyI', '7ForwardI'],
+      ['batch norm of partial sums', '13AddUpAndApplyI', '7ForwardI'],
       ['its gradient', '13AddUpAndApplyI', '8BackwardI'],
       ['the optimiser', '8OptimiseILi4E'],
       ['the average', '7AverageILi4E']

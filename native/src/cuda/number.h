@@ -51,6 +51,7 @@ template <class T, int V> EVERYWHERE void write(T* tensor, int64_t pack, const P
 
 template <class T, int V> EVERYWHERE Pack<T, V> rounded(const Pack<float, V>& values) {
   Pack<T, V> found;
+  WHOLLY_UNROLLED
   for (int v = 0; v < V; ++v) found.at[v] = T(values.at[v]);
   return found;
 }

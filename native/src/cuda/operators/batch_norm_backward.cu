@@ -93,8 +93,8 @@ template <class T, int V> struct BatchNormBackward {
   EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
     const auto operands = from.operands.load(i);
     const Pack<float, V> g = from.operands.masked(read<T, V>(from.gy, i), operands);
-    if (gx) write(gx, i, shared.numbers.apply(operands.x, g, lane * V));
     if (gresidual) write(gresidual, i, rounded<T>(g));
+    if (gx) write(gx, i, shared.numbers.apply(operands.x, g, lane * V));
   }
 };
 

@@ -22,6 +22,7 @@ template <int Channels> struct NormNumbers {
   template <class T, int V>
   EVERYWHERE Pack<T, V> apply(const Pack<T, V>& x, bool adds, const Pack<T, V>& residual, int first, const Bounds& bounds) const {
     Pack<T, V> y;
+    WHOLLY_UNROLLED
     for (int v = 0; v < V; ++v) {
       const int c = first + v;
       float value = (float(x.at[v]) - mean[c]) * scale[c] + beta[c];
@@ -47,6 +48,7 @@ template <int Channels> struct NormGradientNumbers {
   // Of channels `first` on.
   template <class T, int V> EVERYWHERE Pack<T, V> apply(const Pack<T, V>& x, const Pack<float, V>& g, int first) const {
     Pack<T, V> gx;
+    WHOLLY_UNROLLED
     for (int v = 0; v < V; ++v) {
       const int c = first + v;
       const float normalised = (float(x.at[v]) - mean[c]) * inverse[c];
