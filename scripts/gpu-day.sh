@@ -54,9 +54,10 @@ end_running() {
 trap 'end_running; exit 130' INT
 trap 'end_running; exit 143' TERM HUP
 
-# Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds that this script's own end takes; with
-# what a step ends that has kept what it has found so far and is to be gone on with.
-least=20 share=70 reserve=15 unfinished=75
+# Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds in which a bench makes a few of its
+# measurements, whose journal the next turn goes on with; seconds that this script's own end takes; with what a step ends that has kept what it has
+# found so far and is to be gone on with; seconds between two archives of a step that runs.
+least=20 share=70 some=90 reserve=15 unfinished=75 often=60
 
 # run NAME SECONDS COMMAND...: its output in NAME.txt. `limit` is what it got.
 run() {
@@ -88,6 +89,13 @@ keep() {
   tar -C "$results" "${without[@]}" -czf "$archive.part" . && mv -f -- "$archive.part" "$archive"
 }
 
+# While a step runs: what it has found is there even where the call is ended with the step.
+keep_often() {
+  # An archive that is being written is written to its end.
+  trap exit TERM
+  while true; do sleep "$often" & wait $!; keep; done >/dev/null 2>&1
+}
+
 # report NAME STATUS SECONDS: one line, and the last words of what failed.
 report() {
   local name=$1 status=$2 took=$3 word=done
@@ -104,11 +112,12 @@ set_up() {
   return $status
 }
 
-# fits LIMIT: the first step of a turn does with less, for the next turn will hardly be longer.
+# fits LIMIT: the first step of a turn does with less, for the next turn will hardly be longer; so does a bench.
 fits() {
   [[ -n $within ]] || return 0
-  local rest=$((within - SECONDS - reserve))
-  ((rest >= least)) && { ! $begun || ((rest * 100 >= $1 * share)); }
+  local rest=$((within - SECONDS - reserve)) wanted=$(($1 * share / 100))
+  if ${resumable:-false} && ((wanted > some)); then wanted=$some; fi
+  ((rest >= least)) && { ! $begun || ((rest >= wanted)); }
 }
 
 # chosen NAME: by --only, which leaves out none where it is not given.
@@ -128,7 +137,11 @@ step() {
   if ! fits "$2"; then left+=("$name") && return 3; fi
   begun=true
   rm -f -- "$results/$name".{done,failed}
+  keep_often &
+  local keeping=$!
   run "$@" || status=$?
+  kill "$keeping" 2>/dev/null
+  wait "$keeping" 2>/dev/null
   if ((limit < $2 && (status == 124 || status == 137))); then
     echo "$name: cut off after ${limit}s, to be run again" && left+=("$name") && keep && return 3
   fi
@@ -140,6 +153,9 @@ step() {
   keep
   return $status
 }
+
+# bench NAME SECONDS COMMAND...: a step that keeps each of its measurements, and goes on with the others in the next turn.
+bench() { resumable=true step "$@"; }
 
 # What has come of CIFAR-10: there need be no xz.
 data=${ARBALEST_DATA:-/tmp/arbalest-data}
@@ -167,6 +183,7 @@ unpack() {
   if [[ -n $here && $here != "$(cat .gpu/unpacked 2>/dev/null)" ]]; then wanted=true; fi
   # Of what was unpacked before, a checkout that was brought up to date since may have kept a part alone.
   if [[ -n $here ]] && { [[ ! -x bin/node ]] || ! compgen -G 'lib/*' >/dev/null; }; then wanted=true; fi
+  if [[ -n $here && -e .gpu/with-airbench && ! -d bench/peers/airbench ]]; then wanted=true; fi
   if $wanted || [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
     [[ -n $here ]] || { echo 'gpu-day: nothing is built here and there is no .gpu/bundle.tar.xz' >&2; exit 1; }
     if command -v xz >/dev/null; then tar -xJf $bundle; else python3 -c "import tarfile; tarfile.open('$bundle').extractall()"; fi ||
@@ -200,6 +217,7 @@ unpack() {
 # What is here, each in a command of its own: one that is missing does not hide the others.
 machine() {
   local missing=0
+  rm -f -- "$results/no-cuda"
   nvidia-smi || missing=1
   nvcc --version || missing=1
   node --version || missing=1
@@ -211,7 +229,7 @@ told = sys.stdin.read()
 print(told)
 checks = [check for line in told.splitlines() if line.startswith("{") for check in json.loads(line).get("checks", [])]
 if not any(check["name"] == "CUDA" and check["status"] == "present" for check in checks):
-    sys.exit("machine: backend cuda cannot be used here; the check named CUDA says why")' || missing=1
+    sys.exit("machine: backend cuda cannot be used here; the check named CUDA says why")' || { missing=1 && touch "$results/no-cuda"; }
   return $missing
 }
 
@@ -220,11 +238,17 @@ if [[ $only == ,data, ]]; then exit 0; fi
 unpack
 # What `timeout` starts is a program, not a function of this one.
 export -f machine
+export results
 set_up toolkit 20 node scripts/setup-cuda.js --check
 ready=true
 set_up build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}" || ready=false
 set_up machine 60 bash -c machine || ready=false
 keep
+# Everything else would measure PyTorch alone, or nothing.
+if [[ -e $results/no-cuda ]]; then
+  echo 'gpu-day: backend cuda cannot be used here, so nothing else is run; results of the step machine say why'
+  exit 1
+fi
 # kernels NAME LEARNERS LOCKSTEP SKIPPED LAUNCHES: what each kernel of ResNet-32 takes, of about a step of each learner; unrecorded, so that launches
 # are seen one by one.
 kernels() {
@@ -254,7 +278,6 @@ export -f accuracy
 average() { native/build-cuda/Release/arbalest-cuda-probe average | target --first averageMicroseconds most 25 probe=average learners=8; }
 export -f average
 export data
-export results
 # measure BENCH WORDS...: every measurement is in a journal of results/gpu as soon as it is made, and none is made twice; nothing is begun that would
 # hardly end in the step's time.
 measure() {
@@ -276,36 +299,41 @@ without() {
   results=$results/without-$part gpu "$@"
 }
 # CIFAR-10 to 94% by many learners, and by airbench94 in turns with them.
-record() { ARBALEST_DATA=$data measure record cuda n20; }
+record() {
+  if [[ -e .gpu/with-airbench && ! -d bench/peers/airbench ]]; then echo 'record: the package airbench was packed and is gone' && return 1; fi
+  ARBALEST_DATA=$data measure record cuda n20
+}
 export -f measure gpu without record
 export unfinished
 # What works, and one comparison with what PyTorch does without compiling first.
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
-step bench-first 280 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2'
+bench bench-first 280 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2'
 # Many learners: on streams, in lockstep, in one bank and in two.
-step bench-banks 300 bash -c 'gpu resnet32 b16 k16 k32 bf16 graph --pairs 3 --seconds 2'
+bench bench-banks 300 bash -c 'gpu resnet32 b16 k16 k32 bf16 graph --pairs 3 --seconds 2'
 step average 60 bash -c average
-step bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
-step bench-without-side 200 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 graph --pairs 2 --seconds 2'
-step bench-without-readback 150 bash -c 'without readback ARBALEST_CUDA_READBACK lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
+bench bench-compiled 300 bash -c 'gpu resnet32 b16 k1 bf16 graph compile-graph --pairs 3 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
+# on_cifar KIND NAME SECONDS
 on_cifar() {
-  if has_cifar; then step "$1" "$2" bash -c "$1"; elif chosen "$1"; then echo "$1: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
+  if has_cifar; then "$1" "$2" "$3" bash -c "$2"; elif chosen "$2"; then echo "$2: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
 }
-on_cifar accuracy 300
-on_cifar record 540
+on_cifar step accuracy 120
+on_cifar bench record 540
+# What parts of ours are worth.
+bench bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
+bench bench-without-side 200 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 graph --pairs 2 --seconds 2'
+bench bench-without-readback 150 bash -c 'without readback ARBALEST_CUDA_READBACK lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
 # The figures that are to be reached, and why where they are not.
-step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
+bench bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
 # Attention by tiles beside PyTorch's.
-step bench-gpt 280 bash -c 'gpu gpt b16 k1 k8 bf16 eager graph streams --pairs 3 --seconds 2'
+bench bench-gpt 280 bash -c 'gpu gpt b16 k1 k8 bf16 eager graph streams --pairs 3 --seconds 2'
 profile() {
   if command -v ncu >/dev/null; then step "$1" "$2" bash -c "kernels $1 $3"; elif chosen "$1"; then echo "$1: left out, there is no ncu on this machine"; fi
 }
 profile kernels 140 '1 false 3000 400'
 profile kernels-k8 260 '8 true 24000 3200'
 profile kernels-k8-apart 260 '8 false 24000 3200'
-step bench-compiled 540 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
 step faults 180 node scripts/test-gpu.js faults
 step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step probe-8 90 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
@@ -313,13 +341,13 @@ step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck
 # The grid: 1 to 32 learners of each model and batch, without compiling first.
 grid=(resnet32-b16 lenet-b16 vgg16-b16 resnet50-b16 resnet32-b8 resnet32-b32 resnet32-b64 lenet-b64 vgg16-b64 resnet50-b32 lenet-b8 lenet-b32 vgg16-b8 vgg16-b32)
 for part in "${grid[@]}"; do
-  step "grid-$part" 540 bash -c "gpu full ${part/-/ } eager graph streams stacked --pairs 3 --seconds 1.5"
+  bench "grid-$part" 540 bash -c "gpu full ${part/-/ } eager graph streams stacked --pairs 3 --seconds 1.5"
 done
 step memcheck-synchronisers 400 node scripts/test-gpu.js synchronisers --sanitizer memcheck
 step memcheck-curves 500 node scripts/test-gpu.js curves --sanitizer memcheck
 step racecheck 300 node scripts/test-gpu.js operators --sanitizer racecheck
 for part in "${grid[@]}"; do
-  step "compiled-$part" 540 bash -c "gpu full ${part/-/ } --pairs 3 --seconds 1.5"
+  bench "compiled-$part" 540 bash -c "gpu full ${part/-/ } --pairs 3 --seconds 1.5"
 done
 
 if ((${#failed[@]} > 0)); then echo "failed: ${failed[*]}; outputs in $results"; fi

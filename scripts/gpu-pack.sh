@@ -32,6 +32,7 @@ cp bench/peers/*.py "$work/bench/peers/"
 airbench=$(compgen -G 'bench/peers/.venv/lib/python*/site-packages/airbench' || true)
 if [[ -n $airbench ]]; then
   cp -r "${airbench%%$'\n'*}" "$work/bench/peers/" && rm -rf "$work/bench/peers/airbench/__pycache__"
+  touch "$work/.gpu/with-airbench"
 else
   echo 'gpu-pack: no airbench in bench/peers/.venv, beside which the record is to be measured: run bench/peers/setup first' >&2
 fi
@@ -59,3 +60,5 @@ strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/
 
 tar -C "$work" -c . | xz -T0 -6 >.gpu/bundle.tar.xz
 du -h .gpu/bundle.tar.xz
+# It travels beside the working tree.
+if (($(stat -c %s .gpu/bundle.tar.xz) > 54 << 20)); then echo 'gpu-pack: the bundle is larger than 54 MiB, and may not be taken along' >&2 && exit 1; fi

@@ -72,6 +72,21 @@ describe('The day with a GPU', function () {
     expect(stdout).to.match(/^left: curves .*; the same command/m)
   })
 
+  it('begins a bench in what is left, for it goes on in the next turn', () => {
+    const { stdout } = day('--within', '110')
+    expect(stdout).not.to.match(/^curves:/m)
+    expect(stdout).to.match(/^bench-first: done/m)
+  })
+
+  it('keeps what a step has found while it runs', () => {
+    const script = join(folder, 'scripts/gpu-day.sh')
+    writeFileSync(script, readFileSync(script, 'utf8').replace('often=60', 'often=0.2'))
+    const archive = join(folder, 'day.tar.gz')
+    node(`if [[ $2 != gpu ]]; then exit; fi\necho found >"$results/found"\nsleep 1\ntar -tzf ${JSON.stringify(archive)}`)
+    expect(day('--only', 'bench-first', '--archive', archive).stdout).to.match(/^bench-first: done/m)
+    expect(output('bench-first')).to.match(/^\.\/found$/m)
+  })
+
   it('goes on where the turn before has ended, and adds to its outputs', () => {
     day('--within', '100')
     const { stdout } = day()
@@ -194,7 +209,10 @@ describe('The day with a GPU', function () {
     const { stdout } = day('--only', 'operators')
     expect(stdout).to.match(/^machine: FAILED \(1\)(.*\n)+machine: backend cuda cannot be used here/m)
     // The machine is what was missing.
+    expect(stdout).not.to.match(/^operators:/m)
     expect(existsSync(join(folder, 'results/gpu/operators.failed'))).to.equal(false)
+    node('')
+    expect(day('--only', 'operators').stdout).to.match(/^operators: done/m)
   })
 
   it('says whether eight replicas are averaged in the time that is wanted', () => {

@@ -28,11 +28,13 @@ export async function contest({ journal, runs, starts, allowance, onRun }: Conte
       for (const contestant of CONTESTANTS) {
         const start = starts[contestant]
         if (!start || !journal.isMissing(contestant, seed)) continue
-        const begun = performance.now()
+        let begun = performance.now()
         allowance.begin(longest.get(contestant) ?? 0)
         try {
           const runner = warm.get(contestant) ?? (await start())
           warm.set(contestant, runner)
+          // A start is made once.
+          begun = performance.now()
           const result = await runner.run(seed)
           journal.note(contestant, seed, result)
           onRun(contestant, seed, result)
