@@ -92,7 +92,7 @@ keep() {
 # While a step runs: what it has found is there even where the call is ended with the step.
 keep_often() {
   # An archive that is being written is written to its end.
-  trap exit TERM
+  trap 'kill "$!" 2>/dev/null; exit' TERM
   while true; do sleep "$often" & wait $!; keep; done >/dev/null 2>&1
 }
 

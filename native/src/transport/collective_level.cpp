@@ -85,11 +85,20 @@ void CollectiveLevel::mark_last() {
 }
 
 bool CollectiveLevel::has_run_last() const {
-  return std::ranges::all_of(last_, [](const auto& event) { return event->reached(); });
+  // Every event is asked. That of a device that has failed throws; those of the others wait for its part of the sum for ever.
+  bool has = true;
+  for (const auto& event : last_)
+    if (!event->reached()) has = false;
+  return has;
 }
 
 bool CollectiveLevel::is_at_work() {
-  if (has_run_last()) return false;
+  try {
+    if (has_run_last()) return false;
+  } catch (...) {
+    collective_->give_up();
+    throw;
+  }
   check();
   return true;
 }

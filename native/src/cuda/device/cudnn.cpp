@@ -81,7 +81,9 @@ CudnnHandle::CudnnHandle(cudaStream_t stream) {
     if (is_short_of_memory(cudnn_frontend::detail::get_error_string(made)))
       throw Error("OUT_OF_MEMORY", "backend cuda: the GPU has no memory left to start cuDNN");
     if (made != CUDNN_STATUS_SUCCESS)
-      throw Error("BACKEND_UNAVAILABLE", "backend cuda: cuDNN cannot be started on this GPU; its driver may be too old");
+      throw Error("BACKEND_UNAVAILABLE", std::string("backend cuda: cuDNN cannot be started on this GPU: ") +
+                                             cudnn_frontend::detail::get_error_string(made) +
+                                             "; is its driver new enough, and are all of cuDNN's libraries of one release?");
   }
   if (cudnn_frontend::detail::set_stream(handle_, stream) == CUDNN_STATUS_SUCCESS) return;
   idle_handles().give_back(device_, handle_);

@@ -53,15 +53,20 @@ size_t MemoryPool::unused() {
 }
 
 void* MemoryPool::from_driver(size_t bytes) {
+  const auto allocated = [bytes](void*& memory) {
+    const std::lock_guard lock(several_gpus());
+    return cudaMalloc(&memory, bytes);
+  };
   void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
+  if (allocated(memory) == cudaSuccess) return memory;
   cudaGetLastError();
   trim();
-  check(cudaMalloc(&memory, bytes), "memory");
+  check(allocated(memory), "memory");
   return memory;
 }
 
 void MemoryPool::trim() {
+  const std::lock_guard lock(several_gpus());
   for (const auto& [bytes, memory] : unused_) cudaFree(memory);
   unused_.clear();
   reserved_.release_idle([](void* memory, size_t) { cudaFree(memory); });

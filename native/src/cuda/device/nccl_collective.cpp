@@ -9,6 +9,7 @@
 #include "cuda/device/nccl.h"
 #include "cuda/device/runtime.h"
 #include "cuda/device_backend.h"
+#include "cuda/environment.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -30,11 +31,13 @@ class NcclCollective : public Collective {
   void all_reduce(Type type, size_t count, std::span<const Place> places) override {
     const ncclDataType_t elements = type_of(type);
     if (is_closed_) throw Error("DEVICE_FAILED", "devices: their sums have been given up; start again from the last checkpoint");
+    const std::lock_guard lock(several_gpus());
     together([&](size_t rank) {
       const Place& place = places[rank];
       const cudaStream_t stream = handle_of(static_cast<DeviceStream&>(*place.stream));
       return nccl().all_reduce(place.from, place.to, count, elements, ncclSum, ranks_[rank], stream);
     });
+    settle();
   }
 
   void check() override {
@@ -70,6 +73,9 @@ class NcclCollective : public Collective {
     nccl().end_group();
   }
 
+  // Waits until NCCL's calls are done, where they return before; what they have queued on the streams is not.
+  virtual void settle() {}
+
   std::vector<ncclComm_t> ranks_;
 
  private:
@@ -100,7 +106,6 @@ class GpusOfAll final : public NcclCollective {
   void all_reduce(Type type, size_t count, std::span<const Place> places) override {
     if (!has_met_) meet();
     NcclCollective::all_reduce(type, count, places);
-    settle();
   }
   void give_up() noexcept override {
     peers_->give_up();
@@ -123,8 +128,7 @@ class GpusOfAll final : public NcclCollective {
     has_met_ = true;
   }
 
-  // Waits until NCCL's calls are done; what they have queued on the streams is not.
-  void settle() {
+  void settle() override {
     for (const ncclComm_t rank : ranks_) {
       ncclResult_t state = ncclInProgress;
       while (cuda::check(nccl().get_async_error(rank, &state), "hosts", rank), state == ncclInProgress) {
@@ -143,6 +147,9 @@ class GpusOfAll final : public NcclCollective {
 }  // namespace
 
 std::unique_ptr<Collective> nccl_collective(int devices, std::shared_ptr<Peers> peers) {
+  if (devices > 1 && is_set("CUDA_LAUNCH_BLOCKING", "1"))
+    throw Error("INVALID_OPTION", "CUDA_LAUNCH_BLOCKING: received 1, with " + std::to_string(devices) +
+                                      " GPUs: a sum on the first one would wait for that on the second, which is not queued yet; unset it");
   if (peers) return std::make_unique<GpusOfAll>(devices, std::move(peers));
   return std::make_unique<OwnGpus>(devices);
 }

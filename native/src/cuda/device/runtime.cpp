@@ -21,9 +21,31 @@ bool is_unavailable(cudaError_t error) {
 
 }  // namespace
 
+std::mutex& several_gpus() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+PinnedMemory::PinnedMemory(size_t bytes) {
+  const std::lock_guard lock(several_gpus());
+  const cudaError_t made = cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+  if (made == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error("OUT_OF_MEMORY", "pinned memory: the host cannot pin " + std::to_string(bytes) + " bytes; move fewer values to it");
+  }
+  check(made, "pinned memory");
+}
+
+PinnedMemory::~PinnedMemory() {
+  const std::lock_guard lock(several_gpus());
+  cudaFreeHost(data_);
+}
+
 void prepare_environment() {
   // The number of hardware queues that the learners' streams share.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  // Sums inside of NVSwitch have another order in every run, so that a run could not be repeated to the bit.
+  setenv("NCCL_NVLS_ENABLE", "0", 0);
 }
 
 void prepare_device() {

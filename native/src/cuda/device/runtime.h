@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <mutex>
 #include <string>
 
 #include "core/error.h"
@@ -18,7 +19,11 @@ bool is_sticky(cudaError_t error);
 // Throws DEVICE_FAILED if the calling thread's device has failed: the libraries do not report it so precisely.
 void check_device(const char* what);
 
-// Sets the environment that the driver reads when it starts; called before the first call of the runtime. Needs no GPU.
+// Held while one sum is queued on several GPUs, and by calls that may wait for a GPU and its peers, which allocations and releases are.
+// Such a call between two launches of a sum would wait for the first GPU, whose kernel waits for the launch on the second.
+std::mutex& several_gpus();
+
+// Sets the environment that the driver and NCCL read when they start; called before the first call of the runtime. Needs no GPU.
 void prepare_environment();
 // Sets how threads wait for the calling thread's device; called once for each device.
 void prepare_device();
@@ -45,8 +50,9 @@ inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }
 // Memory of the host that the device can access.
 class PinnedMemory {
  public:
-  explicit PinnedMemory(size_t bytes) { check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "pinned memory"); }
-  ~PinnedMemory() { cudaFreeHost(data_); }
+  // Throws OUT_OF_MEMORY.
+  explicit PinnedMemory(size_t bytes);
+  ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   void* data() const { return data_; }

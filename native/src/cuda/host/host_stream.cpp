@@ -9,6 +9,7 @@ namespace arbalest::cuda {
 
 bool HostEvent::reached() {
   const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
   return reached_;
 }
 

@@ -19,6 +19,7 @@ namespace arbalest::cuda {
 
 class HostEvent final : public Event {
  public:
+  // Throws the failure of the work before it, as a GPU does that has failed.
   bool reached() override;
   // `failure`: of the work before it, if it has failed.
   void reach(std::exception_ptr failure = nullptr);
