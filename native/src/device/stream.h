@@ -61,8 +61,8 @@ class Streams {
   // `company` that do the same, each to its own memory, may run as one, for which each waits for the others; null for one that runs alone.
   // Only for backends whose capabilities have `recording`.
   virtual std::unique_ptr<Recording> record_kernels(const std::function<void()>& work, const void* company) = 0;
-  // Of these readings, from the calling thread's stream; null where the device reads nothing back. Only for backends whose capabilities have
-  // `recording`.
+  // Of these readings, from the calling thread's stream; null where the device reads nothing back. Only for backends whose capabilities
+  // have `recording`.
   virtual std::unique_ptr<Readback> readback(std::span<const Reading> readings) = 0;
 };
 
