@@ -40,6 +40,7 @@ failed=()
 left=()
 begun=false
 running=''
+keeping=''
 
 # `timeout` ends what it has started, and with a shell not what that shell has: what is left of its process group would keep memory and time of the GPU
 # from the next step. What is killed lets go of its memory a moment later.
@@ -51,8 +52,8 @@ end_running() {
   fi
   running=''
 }
-trap 'end_running; exit 130' INT
-trap 'end_running; exit 143' TERM HUP
+trap 'end_running; end_keeping; exit 130' INT
+trap 'end_running; end_keeping; exit 143' TERM HUP
 
 # Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds in which a bench makes a few of its
 # measurements, whose journal the next turn goes on with; seconds that this script's own end takes; with what a step ends that has kept what it has
@@ -89,11 +90,18 @@ keep() {
   tar -C "$results" "${without[@]}" -czf "$archive.part" . && mv -f -- "$archive.part" "$archive"
 }
 
-# While a step runs: what it has found is there even where the call is ended with the step.
+# While a step runs, and no longer than this script: what it has found is there even where the call is ended with the step.
 keep_often() {
   # An archive that is being written is written to its end.
   trap 'kill "$!" 2>/dev/null; exit' TERM
-  while true; do sleep "$often" & wait $!; keep; done >/dev/null 2>&1
+  while kill -0 $$; do sleep "$often" & wait $!; keep; done >/dev/null 2>&1
+}
+
+end_keeping() {
+  [[ -n $keeping ]] || return 0
+  kill "$keeping" 2>/dev/null
+  wait "$keeping" 2>/dev/null
+  keeping=''
 }
 
 # report NAME STATUS SECONDS: one line, and the last words of what failed.
@@ -138,10 +146,9 @@ step() {
   begun=true
   rm -f -- "$results/$name".{done,failed}
   keep_often &
-  local keeping=$!
+  keeping=$!
   run "$@" || status=$?
-  kill "$keeping" 2>/dev/null
-  wait "$keeping" 2>/dev/null
+  end_keeping
   if ((limit < $2 && (status == 124 || status == 137))); then
     echo "$name: cut off after ${limit}s, to be run again" && left+=("$name") && keep && return 3
   fi
