@@ -298,12 +298,17 @@ measure() {
   return $status
 }
 gpu() { measure gpu "$@"; }
-# without PART VARIABLE WORDS...: what a part of ours is worth, which the variable turns off; in a journal of its own.
+# without PART VARIABLE WORDS...: what a part of ours is worth, which the variable turns off: our learners with it and without it, one after the other,
+# each in a journal of its own.
 without() {
-  local part=$1 variable=$2
+  local part=$1 variable=$2 all=$results value
   shift 2
-  export "$variable=0"
-  results=$results/without-$part gpu "$@"
+  step_seconds=$((step_seconds / 2))
+  for value in 1 0; do
+    export "$variable=$value"
+    results=$all/$part-$value
+    gpu "$@" --peers none || return $?
+  done
 }
 # CIFAR-10 to 94% by many learners, and by airbench94 in turns with them.
 record() {
@@ -328,9 +333,9 @@ on_cifar() {
 on_cifar step accuracy 120
 on_cifar bench record 540
 # What parts of ours are worth.
-bench bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
-bench bench-without-side 200 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 graph --pairs 2 --seconds 2'
-bench bench-without-readback 150 bash -c 'without readback ARBALEST_CUDA_READBACK lenet b16 k1 k8 bf16 graph --pairs 2 --seconds 2'
+bench bench-without-sums 150 bash -c 'without sums ARBALEST_CUDA_SUMS resnet32 b16 k1 k8 bf16 --seconds 2'
+bench bench-without-side 150 bash -c 'without side ARBALEST_CUDA_SIDE_BRANCH resnet32 b16 k1 k16 bf16 --seconds 2'
+bench bench-without-readback 150 bash -c 'without readback ARBALEST_CUDA_READBACK lenet b16 k1 k8 bf16 --seconds 2'
 # The figures that are to be reached, and why where they are not.
 bench bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph streams stacked --pairs 3 --seconds 2'
 # Attention by tiles beside PyTorch's.

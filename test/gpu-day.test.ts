@@ -240,20 +240,24 @@ describe('The day with a GPU', function () {
     expect(command('compiled-vgg16-b8')).to.equal(`gpu full vgg16 b8 --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
   })
 
-  it('measures what a part is worth without it, in a folder of its own', () => {
+  it('measures ours with a part and without it, each in a folder of its own', () => {
     node('echo "sums ${ARBALEST_CUDA_SUMS-on}, side ${ARBALEST_CUDA_SIDE_BRANCH-on}, readback ${ARBALEST_CUDA_READBACK-on}"')
     const steps = 'bench-first,bench-without-sums,bench-without-side,bench-without-readback'
     const { status, stdout } = day('--only', steps)
     expect(status, stdout).to.equal(0)
-    for (const [step, words, out] of [
-      ['bench-first', 'sums on, side on, readback on', ''],
-      ['bench-without-sums', 'sums 0, side on, readback on', '/without-sums'],
-      ['bench-without-side', 'sums on, side 0, readback on', '/without-side'],
-      ['bench-without-readback', 'sums on, side on, readback 0', '/without-readback']
+    const folderOf = (name: string) => join(folder, 'results/gpu', name)
+    expect(output('bench-first'))
+      .to.include('sums on, side on, readback on\n')
+      .and.include(`--out ${join(folder, 'results/gpu')} `)
+    for (const [part, words] of [
+      ['sums', 'sums %, side on, readback on'],
+      ['side', 'sums on, side %, readback on'],
+      ['readback', 'sums on, side on, readback %']
     ] as const)
-      expect(output(step), step)
-        .to.include(`${words}\n`)
-        .and.include(`--out ${join(folder, 'results/gpu')}${out} `)
+      for (const value of ['1', '0'])
+        expect(output(`bench-without-${part}`))
+          .to.include(`${words.replace('%', value)}\n`)
+          .and.match(new RegExp(`--peers none --json --out ${folderOf(`${part}-${value}`)} --budget 0\\.`))
   })
 
   it('keeps what PyTorch has compiled, and carries it where it is not much', () => {

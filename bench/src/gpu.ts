@@ -59,14 +59,16 @@ class ResultWriter {
     if (compared?.apart) this.#table.note('compared in turns, each alone on the GPU, whose memory does not hold both')
     const others = Object.entries(ways).map(([way, rate]) => `${way} ${rate.median.toFixed(0)}`)
     if (others.length > 0) this.#table.note(`ours in other ways: ${others.join(', ')}`)
-    const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
-    this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
+    if (this.#torch !== 'none') {
+      const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
+      this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
+    }
     for (const [what, why] of Object.entries(failures)) this.#table.note(`${what}: ${why}`)
   }
 }
 
 /** Measures all cases without compilation first and then with it, so that an interrupted start has measured the most important ones. Throws OutOfTime. */
-async function measure(cases: readonly Case[], options: ContestOptions, report: (one: Case) => void): Promise<void> {
+async function measure(cases: readonly Case[], options: ContestOptions, alone: boolean, report: (one: Case) => void): Promise<void> {
   const inTurn = async (each: (contest: Contest, one: Case) => Promise<void>): Promise<void> => {
     for (const one of cases) {
       const contest = new Contest(one, options)
@@ -78,9 +80,10 @@ async function measure(cases: readonly Case[], options: ContestOptions, report: 
     }
   }
   await inTurn(async (contest, one) => {
-    await contest.withoutCompiling()
+    await (alone ? contest.oursAlone() : contest.withoutCompiling())
     report(one)
   })
+  if (alone) return
   await inTurn(async (contest, one) => {
     if (await contest.compiled()) report(one)
   })
@@ -111,6 +114,7 @@ export const gpu: Bench = {
     'eager, graph, streams, stacked, compile-graph, compile: the modes of PyTorch to try (default: all)',
     '--out FOLDER records every measurement in FOLDER/bench-gpu.jsonl, from which the next start continues',
     `--budget M starts no measurement that would probably end after M minutes; the exit code is ${INCOMPLETE} if some are missing`,
+    '--peers none: our learners on streams alone, to compare two settings of ours',
     'collect --out FOLDER --save NAME writes the measurements of FOLDER to bench/results/NAME.json; needs no GPU'
   ],
 
@@ -122,7 +126,8 @@ export const gpu: Bench = {
     const cases = words.includes('full')
       ? gridCases(others)
       : chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
-    const [python] = await pythonsWithTorch()
+    const alone = options.peers === 'none'
+    const [python] = alone ? [{ program: '', torch: 'none' }] : await pythonsWithTorch()
     const place = await placeOf(python!.torch)
     const journal = new Journal(place, options.out)
     const starts: Starts = {
@@ -141,7 +146,7 @@ export const gpu: Bench = {
     const writer = new ResultWriter(options.json, python!.torch)
     const results = () => cases.map((one) => resultOf(one, (subject, what) => journal.known(subject, what)))
     try {
-      await measure(cases, contest, (one) => writer.write(results()[cases.indexOf(one)]!))
+      await measure(cases, contest, alone, (one) => writer.write(results()[cases.indexOf(one)]!))
     } catch (error) {
       if (!(error instanceof OutOfTime)) throw error
       process.exitCode = INCOMPLETE
@@ -154,7 +159,7 @@ export const gpu: Bench = {
         found.map((result) => ({ ...place, ...result }))
       )
     if (process.exitCode === INCOMPLETE) return
-    const failed = found.filter((result) => !isWhole(result))
+    const failed = found.filter((result) => !isWhole(result, alone))
     if (failed.length > 0)
       throw new ArbalestError('INTERNAL', `gpu: ${failed.map((each) => each.case).join(', ')}: some measurements failed`)
   }

@@ -15,7 +15,7 @@ Options:
   --pairs N      pairs of windows measured for each case (5)
   --seconds S    length of a window (3)
   --save NAME    writes the results to bench/results/NAME.json; throughput, beside those of other cases
-  --peers NAMES  throughput: pytorch, jax, tfjs, separated by commas, or all (pytorch)
+  --peers NAMES  throughput: pytorch, jax, tfjs, separated by commas, or all (pytorch); gpu, record: none
   --ways TEXT    throughput: only the ways of peers of which the names have this text, such as '2 processes'
   --budget M     tta, gpu: minutes that this start may take; the next start continues
   --out FOLDER   tta, gpu: the folder of the results and of the report (bench/results)

@@ -59,9 +59,14 @@ export class Contest {
     this.#options = options
   }
 
+  /** Measures our learners on streams, beside nothing. Throws OutOfTime. */
+  async oursAlone(): Promise<void> {
+    await this.#rate('ours', async () => this.#windows(await this.#startedOurs()))
+  }
+
   /** Measures in the order of importance. Throws OutOfTime. */
   async withoutCompiling(): Promise<void> {
-    await this.#rate('ours', async () => this.#windows(await this.#startedOurs()))
+    await this.oursAlone()
     for (const mode of this.#modes(false)) {
       await this.#rateOf(mode)
       const recordable = mode !== 'stacked' || 'rate' in (this.#known(mode) ?? {})

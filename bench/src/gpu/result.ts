@@ -53,13 +53,13 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
 
 /**
  * Whether no measurement is missing. A lack of memory is a finding: too many learners for the GPU, or a mode of PyTorch that runs alone but not beside
- * our learners.
+ * our learners. `alone`: there is no peer.
  */
-export function isWhole({ compared, failures }: Result): boolean {
+export function isWhole({ compared, ours, failures }: Result, alone = false): boolean {
   const found = Object.entries(failures)
   const tooLarge = ([what, why]: [string, string]): boolean =>
     why.includes('OUT_OF_MEMORY: ') || (what === 'compared' && isOutOfMemory(why))
-  return found.length === 0 ? compared !== undefined : found.every(tooLarge)
+  return found.length === 0 ? (alone ? ours : compared) !== undefined : found.every(tooLarge)
 }
 
 /** A result as it is committed, with the circumstances of its measurement. */

@@ -84,6 +84,17 @@ describe('The comparison on a GPU', () => {
 
   const found = (one: Case, { journal }: ContestOptions) => resultOf(one, (subject, what) => journal.known(subject, what))
 
+  it('is of our learners alone where no peer is wanted', async () => {
+    const given = options()
+    const contest = new Contest(k8, given)
+    await contest.oursAlone()
+    contest.close()
+    expect(started).to.deep.equal(['ours'])
+    const result = found(k8, given)
+    expect([isWhole(result, true), isWhole(result)]).to.deep.equal([true, false])
+    expect([...open]).to.deep.equal([])
+  })
+
   it('is with what does not compile first, and again with what does where that is faster', async () => {
     const given = options()
     const contest = new Contest(k8, given)
