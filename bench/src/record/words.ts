@@ -11,23 +11,24 @@ export interface Asked extends Omit<OwnRun, 'seed' | 'backend'> {
 }
 
 const RUNS = 20
-const WORDS = ['cpu', 'cuda', 'f32', 'bf16', 'n20', 'narrow8', 'steps4']
+const WORDS = ['cpu', 'cuda', 'f32', 'bf16', 'n20', 'epochs12', 'narrow8', 'steps4']
 
 /** What the words of a command ask for. Throws UNKNOWN_NAME, and INVALID_OPTION for two words of one kind. */
 export function asked(filters: readonly string[]): Asked {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
-  const unknown = words.find((word) => !/^(cpu|cuda|f32|bf16|(n|narrow|steps)[1-9]\d{0,5})$/.test(word))
+  const unknown = words.find((word) => !/^(cpu|cuda|f32|bf16|(n|epochs|narrow|steps)[1-9]\d{0,5})$/.test(word))
   if (unknown !== undefined) throw unknownName('filter', unknown, WORDS)
   const backend = single(words, /^(cpu|cuda)$/) as OwnRun['backend'] | undefined
   const precision = (single(words, /^(f32|bf16)$/) as OwnRun['precision'] | undefined) ?? 'bf16'
   const divisor = number(words, 'narrow') ?? 1
+  const epochs = number(words, 'epochs') ?? RECIPE.epochs
   const steps = number(words, 'steps')
   const widths = RECIPE.widths.map((width) => Math.max(1, Math.round(width / divisor)))
   return {
     ...(backend !== undefined && { backend }),
     precision,
     runs: number(words, 'n') ?? RUNS,
-    recipe: { ...RECIPE, widths: widths as unknown as Recipe['widths'] },
+    recipe: { ...RECIPE, epochs, widths: widths as unknown as Recipe['widths'] },
     ...(steps !== undefined && { steps })
   }
 }

@@ -186,6 +186,7 @@ describe('The record', () => {
 
   it('takes words, and refuses those that it does not know', () => {
     expect(asked([])).to.deep.equal({ precision: 'bf16', runs: 20, recipe: RECIPE })
+    expect(asked(['epochs12']).recipe).to.deep.equal({ ...RECIPE, epochs: 12 })
     const small = asked(['cpu f32', 'n3', 'narrow8', 'steps4'])
     expect(small).to.deep.include({ backend: 'cpu', precision: 'f32', runs: 3, steps: 4 })
     expect(small.recipe.widths).to.deep.equal([8, 32, 32])
