@@ -42,7 +42,7 @@ export const record: Bench = {
   filters: [
     'cuda, cpu: the backend (cuda where there is a GPU); f32, bf16: the precision (bf16); n20: runs of each side, with seeds 1 to 20',
     '--peers none: without airbench94',
-    'epochs12: so many epochs in the place of the recipe’s',
+    'epochs12: 12 epochs in the place of the 16 of the recipe',
     'narrow8, steps4: an eighth of the channels, four steps of each learner: to try the bench out',
     '--out FOLDER records every run in FOLDER/bench-record.jsonl, from which the next start continues',
     `--budget M starts no run that would probably end after M minutes; the exit code is ${INCOMPLETE} if some are missing`,

@@ -160,7 +160,7 @@ class SynchronousGroup final : public GroupState {
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
   // Hands the complete buckets of the round in progress to the averaging.
   void advance();
-  void take_whole_gatherings();
+  void take_complete_gatherings();
   void begin_round(OpenRound& round);
   void finish_round();
   // Does pieces of the passes in progress until none is left. An error is thrown to the learners that wait for the round, not to the

@@ -332,16 +332,16 @@ void SynchronousGroup::begin_round(OpenRound& round) {
                    round.present.size());
 }
 
-// An error ends the group, whoever has called: no other learner gets a sum of this round any more.
+// An error ends the group, not the caller alone: the other learners would wait for a sum of this round that never comes.
 void SynchronousGroup::advance() {
   try {
-    take_whole_gatherings();
+    take_complete_gatherings();
   } catch (...) {
     fail(std::current_exception());
   }
 }
 
-void SynchronousGroup::take_whole_gatherings() {
+void SynchronousGroup::take_complete_gatherings() {
   if (rounds_.empty()) return;
   OpenRound& round = rounds_.front();
   // Over hosts there are rounds without learners of this process.
