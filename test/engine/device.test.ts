@@ -100,6 +100,30 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     expect(segments.backward.at(-1)).to.have.property('kind', 'reorder')
   })
 
+  it('leaves gradients of weights to the library where few blocks would take many tiles', function () {
+    const implementation = (batch: number): string => {
+      const image: Port = activation(batch, 16, 32, 32)
+      const shaped = ({ shape }: Port) => ({ shape, type: 'bf16' as const, layout: null })
+      const { implementation: found, outputs } = engine.lower(DEVICE, {
+        kind: 'conv2dBackwardWeights',
+        attributes: { stride: [1, 1], padding: [1, 1], groups: 1 },
+        inputs: [shaped(image), shaped(image)],
+        outputs: [shaped(activation(16, 16, 3, 3)), null],
+        precision: 'bf16'
+      })
+      // Our kernel's sums are in float32.
+      expect(outputs[0]!.type === 'f32').to.equal(found === 'own')
+      return found
+    }
+    const own = implementation(1) === 'own'
+    // A GPU before Hopper has no clusters.
+    if (!own && DEVICE === 'cuda') this.skip()
+    expect(own).to.equal(true)
+    // Four tiles an image: 32 for each of eight blocks, and more.
+    expect(implementation(64)).to.equal('own')
+    expect(implementation(65)).not.to.equal('own')
+  })
+
   it('runs the reorders of all weights by one launch a step, and those of their gradients by another', function () {
     // Only the stand-in counts them.
     if (DEVICE !== 'cuda-host') this.skip()
@@ -120,6 +144,14 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     const training = { ...resnet, calls: 5, steps: 1 }
     expect(losses(DEVICE, 'bf16', training)).to.deep.equal(losses(DEVICE, 'bf16', { ...training, anew: true }))
   })
+
+  for (const training of [{ ...resnet, calls: 2 }, { ...ofTokens(), calls: 2 }])
+    it(`trains ${training.model.name} in bfloat16 to the same bits, whichever threads are the first`, function () {
+      // Devices of odd numbers begin with the last ones.
+      if (DEVICE !== 'cuda-host') this.skip()
+      const [forwards, backwards] = [0, 1].map((device) => losses(DEVICE, 'bf16', training, undefined, device))
+      expect(backwards).to.deep.equal(forwards)
+    })
 
   it('trains on each of its devices alike, from one data set, and has no more than there are', async function () {
     // The GPU that a machine has at least is tested by all else.

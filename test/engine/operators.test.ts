@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { EngineBackend, Precision } from '../../src/compiler/program.js'
 import { testedBackends } from './support/backends.js'
 import { backwardProblem, forwardProblem, hasBackward, type Problem } from './support/backward-case.js'
-import { BoundOperator, runOnce } from './support/bound-operator.js'
+import { BoundOperator, runOnce, type BindOptions } from './support/bound-operator.js'
 import { gradientFaults, isSmall } from './support/finite-differences.js'
 import { deviations, expectNone, type Magnitude } from './support/magnitudes.js'
 import { present, type Values } from './support/operator-case.js'
@@ -40,14 +40,32 @@ function answers(problems: (precision: Precision) => Problem[], magnitude: Magni
   }
 }
 
+/**
+ * Outputs that have other bits on the stand-in's device 1, which begins with the last thread. On a GPU they depend on which thread is the first: a
+ * meeting is missing between one that writes and one that reads.
+ */
+function faultsOfOrder(precision: Precision, { use, values }: Problem, options: BindOptions, outputs: Values): string[] {
+  const backwards = new BoundOperator('cuda-host', precision, use, { ...options, device: 1 })
+  try {
+    const found = backwards.run(values).outputs
+    return Object.entries(outputs).flatMap(([name, numbers]) =>
+      numbers.every((number, i) => Object.is(number, found[name]![i])) ? [] : [`${use.name}: ${name} depends on the order of threads`]
+    )
+  } finally {
+    backwards.release()
+  }
+}
+
 /** What is wrong with a backend's answer: values, padding, memory behind; also with outputs laid over the inputs that it offers for it. */
 function faultsOf(backend: EngineBackend, precision: Precision, layout: string | null, expected: Expected): string[] {
   const { use, values, outputs, magnitudes } = expected
   const run = (inPlace?: readonly [string, string]): { faults: string[]; pairs: (readonly [string, string])[] } => {
-    const bound = new BoundOperator(backend, precision, use, { layout, ...(inPlace && { inPlace }) })
+    const options = { layout, ...(inPlace && { inPlace }) }
+    const bound = new BoundOperator(backend, precision, use, options)
     try {
       const found = bound.run(values)
       const faults = [...deviations(use, found.outputs, outputs, magnitudes, TOLERANCE[precision]), ...found.faults]
+      if (backend === 'cuda-host') faults.push(...faultsOfOrder(precision, expected, options, found.outputs))
       const pairs = bound.answer.inPlace.map(([o, i]) => [Object.keys(use.outputs)[o]!, Object.keys(use.inputs)[i]!] as const)
       return { faults: inPlace ? faults.map((fault) => `${inPlace.join(' over ')}: ${fault}`) : faults, pairs }
     } finally {

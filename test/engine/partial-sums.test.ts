@@ -212,10 +212,13 @@ for (const { name: backend } of testedBackends().filter(({ name }) => name.start
     })
 
     it('are at most as many as each block of a batch norm may read', () => {
-      const images = (batch: number) => tilesOf(backend, convolution({ ...IMAGES[0]!, batch, filters: 16 }, null))
-      const ofImage = images(1)
-      expect(images(256 / ofImage)).to.equal(256)
-      expect(images(256 / ofImage + 1)).to.equal(0)
+      for (const filters of [16, 64]) {
+        const most = 4096 / filters
+        const tiles = (batch: number) => tilesOf(backend, convolution({ ...IMAGES[0]!, batch, filters }, null))
+        const ofImage = tiles(1)
+        expect(tiles(most / ofImage)).to.equal(most)
+        expect(tiles(most / ofImage + 1)).to.equal(0)
+      }
     })
 
     it('are what the batch norms of a ResNet add up, and lead to a gradient that is as exact', function () {

@@ -78,12 +78,13 @@ TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& reques
 }
 
 bool is_own_convolution(const LoweringRequest& request, bool clusters) {
-  const auto has = [&](const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
-    return is_tile_convolution(request.precision, x.shape, w.shape, y.shape, request.attributes);
+  const auto asked = [&](const auto& is_ours, const TensorSpec& x, const TensorSpec& w, const TensorSpec& y) {
+    return is_ours(request.precision, x.shape, w.shape, y.shape, request.attributes);
   };
-  if (request.kind == "conv2d") return has(request.inputs.at(0), request.inputs.at(1), request.outputs.at(0));
-  if (request.kind == "conv2dBackwardData") return has(request.outputs.at(0), request.inputs.at(1), request.inputs.at(0));
-  return request.kind == "conv2dBackwardWeights" && clusters && has(request.inputs.at(0), request.outputs.at(0), request.inputs.at(1));
+  const std::vector<TensorSpec>&in = request.inputs, &out = request.outputs;
+  if (request.kind == "conv2d") return asked(is_tile_convolution, in.at(0), in.at(1), out.at(0));
+  if (request.kind == "conv2dBackwardData") return asked(is_tile_convolution, out.at(0), in.at(1), in.at(0));
+  return request.kind == "conv2dBackwardWeights" && clusters && asked(takes_weights_gradient, in.at(0), out.at(0), in.at(1));
 }
 
 bool takes(const std::vector<Port>& ports, size_t tensors) {

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda/everywhere.h"
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
+#else
+#include <string>
+
+#include "core/error.h"
 #endif
 
 namespace arbalest::cuda {
@@ -41,11 +46,21 @@ template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 
 template <class T> inline constexpr int kWidest = 16 / sizeof(T);
 
+// The stand-in refuses what a GPU faults at.
+EVERYWHERE inline void expect_aligned([[maybe_unused]] const void* address, [[maybe_unused]] size_t bytes) {
+#if !defined(__CUDACC__)
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    throw Error("INTERNAL", "a kernel: an access of " + std::to_string(bytes) + " bytes is not aligned; report this");
+#endif
+}
+
 template <class T, int V> EVERYWHERE Pack<T, V> read(const T* tensor, int64_t pack) {
+  expect_aligned(tensor, sizeof(Pack<T, V>));
   return reinterpret_cast<const Pack<T, V>*>(tensor)[pack];
 }
 
 template <class T, int V> EVERYWHERE void write(T* tensor, int64_t pack, const Pack<T, V>& values) {
+  expect_aligned(tensor, sizeof(Pack<T, V>));
   reinterpret_cast<Pack<T, V>*>(tensor)[pack] = values;
 }
 

@@ -15,6 +15,13 @@ struct TileSum {
   EVERYWHERE static int column(int lane, int i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
 };
 
+// Before products of tiles, behind branches that not all lanes have taken: the instructions want the whole warp at once.
+EVERYWHERE inline void gather_lanes() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp();
+#endif
+}
+
 enum class Operand { left, right };
 // A line is 16 neighbouring elements in shared memory, from a multiple of 16 bytes on: a row of the operand, or a column of it.
 enum class Lines { rows, columns };
@@ -51,7 +58,10 @@ template <Operand kOperand, Lines kLines> class TileLines {
                    : "r"(address)
                    : "memory");
 #else
-    for (int i = 0; i < kTile; ++i) fragment.line[i] = line_[i] + offset;
+    for (int i = 0; i < kTile; ++i) {
+      fragment.line[i] = line_[i] + offset;
+      expect_aligned(fragment.line[i], 16);
+    }
 #endif
     return fragment;
   }

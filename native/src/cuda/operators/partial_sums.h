@@ -43,8 +43,9 @@ template <int V> struct GradientSums {
   EVERYWHERE Pack<float, V> mean(int c) const { return read<float, V>(operands.mean, c / V); }
 };
 
-// The most tiles whose sums are given: each block of the batch norm reads all of them.
-inline constexpr int64_t kMostPartialSums = 256;
+// The most sums of a kind that are given, over tiles and channels: each block of the batch norm reads all of them, and from 1,024 on they
+// are more than what it has of the image.
+inline constexpr int64_t kMostPartialSums = 4096;
 
 // Throws INVALID_PROGRAM.
 inline void check_sums(const OperatorSpec& spec, const Shape& sums, int64_t tiles, int64_t channels) {

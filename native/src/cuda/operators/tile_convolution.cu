@@ -190,7 +190,7 @@ int64_t partial_sums_of_tile_convolution(std::string_view kind, const Shape& x, 
   const int64_t count = by_channels(x.at(1), [&]<int C>(std::integral_constant<int, C>) -> int64_t {
     return kind == "conv2d" ? tiled<C, false, true>(x, y, attributes).tiles.count() : tiled<C, true, true>(x, y, attributes).tiles.count();
   });
-  return count <= kMostPartialSums ? count : 0;
+  return count * y.at(1) <= kMostPartialSums ? count : 0;
 }
 
 MadeKernel make_tile_convolution(const OperatorSpec& spec, DeviceStream& stream) {

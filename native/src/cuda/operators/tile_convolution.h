@@ -6,8 +6,12 @@
 
 namespace arbalest::cuda {
 
-// Whether the kernels here take a convolution of these tensors, and its gradients.
+// Whether the kernels here take a convolution of these tensors, and the gradient of x.
 bool is_tile_convolution(Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes);
+
+// The same of the gradient of w, which needs clusters. With many tiles its few blocks would take them one after another while most of the
+// GPU waits.
+bool takes_weights_gradient(Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes);
 
 // Whether it is one of theirs, by the type of its gradient, for which lowering has asked.
 bool is_tile_weights_gradient(const OperatorSpec& spec);

@@ -8,8 +8,8 @@
 namespace arbalest::cuda {
 namespace {
 
-// Tiles that are worth a block of a cluster.
-constexpr int kRounds = 4;
+// Tiles that are worth a block of a cluster, and those that one takes at most, one after another.
+constexpr int kRounds = 4, kMostRounds = 32;
 
 // The gradient of w, in f32. A cluster has 16 of the outputs; each of its blocks sums every `size`-th tile, a warp every few pixels of it
 // for 16 of the inputs and all taps; then the warps' sums are added up, and the blocks', as trees of fixed order.
@@ -105,6 +105,7 @@ template <int C> struct TileWeightsGradient {
   EVERYWHERE void add(const Bf16* image, const int* places_, int thread, Own& own) const {
     const int warp = thread / 32, lane = thread % 32, c = warp % kColumns * kTile;
     const Bf16* const gradients = image + tiles.elements();
+    gather_lanes();
     UNROLLED(1)
     for (int group = warp / kColumns; group < tiles.groups(); group += kSplits) {
       const TileLines<Operand::left, Lines::columns> outputs([&](int i) { return gradients + (group * kTile + i) * kLine; }, lane);
@@ -132,7 +133,20 @@ template <int C> struct TileWeightsGradient {
   }
 };
 
+// The program for these shapes; its pointers are still null.
+template <int C> TileWeightsGradient<C> tiled(const Shape& x, const Shape& gy, const Attributes& attributes) {
+  return with_largest_tiles(256, Image(x), Image(gy), window_of(attributes, 3, 3).stride[0], 0, [](const RowTiles& tiles) {
+    return TileWeightsGradient<C>{nullptr, nullptr, nullptr, tiles, 0};
+  });
+}
+
 }  // namespace
+
+bool takes_weights_gradient(Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes) {
+  if (!is_tile_convolution(precision, x, w, y, attributes)) return false;
+  const int tiles = by_channels(x[1], [&]<int C>(std::integral_constant<int, C>) { return tiled<C>(x, y, attributes).tiles.count(); });
+  return tiles <= kMostRounds * kMaxClusterSize;
+}
 
 bool is_tile_weights_gradient(const OperatorSpec& spec) {
   return spec.kind == "conv2dBackwardWeights" && spec.precision == Type::bf16 && spec.outputs[0].spec.type == Type::f32;
@@ -140,12 +154,12 @@ bool is_tile_weights_gradient(const OperatorSpec& spec) {
 
 MadeKernel make_tile_weights_gradient(const OperatorSpec& spec, DeviceStream& stream) {
   const Tensor &x = spec.inputs[0], &gy = spec.inputs[1], &gb = spec.outputs[1];
-  const Image from(x.shape()), to(gy.shape());
   const int most = stream.backend().max_cluster_size();
-  return by_channels(from.c, [&]<int C>(std::integral_constant<int, C>) {
-    auto program = with_largest_tiles(256, from, to, window_of(spec.attributes, 3, 3).stride[0], 0, [&](const RowTiles& tiles) {
-      return TileWeightsGradient<C>{x.as<Bf16>(), gy.as<Bf16>(), spec.outputs[0].as<float>(), tiles, 0};
-    });
+  return by_channels(x.shape()[1], [&]<int C>(std::integral_constant<int, C>) {
+    auto program = tiled<C>(x.shape(), gy.shape(), spec.attributes);
+    program.x = x.as<Bf16>();
+    program.gy = gy.as<Bf16>();
+    program.gw = spec.outputs[0].as<float>();
     int size = 1;
     while (size < most && size * kRounds < program.tiles.count()) size *= 2;
     program.rounds = (program.tiles.count() + size - 1) / size;
