@@ -145,7 +145,10 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     expect(losses(DEVICE, 'bf16', training)).to.deep.equal(losses(DEVICE, 'bf16', { ...training, anew: true }))
   })
 
-  for (const training of [{ ...resnet, calls: 2 }, { ...ofTokens(), calls: 2 }])
+  for (const training of [
+    { ...resnet, calls: 2 },
+    { ...ofTokens(), calls: 2 }
+  ])
     it(`trains ${training.model.name} in bfloat16 to the same bits, whichever threads are the first`, function () {
       // Devices of odd numbers begin with the last ones.
       if (DEVICE !== 'cuda-host') this.skip()

@@ -84,7 +84,13 @@ export class BoundOperator {
       arenas: { weights: 0, gradients: 0, statistics: 0, activations: this.#values.end, staged: 0 },
       named: Object.fromEntries(this.#values.placed.map((value) => [value.name, value.id]))
     }
-    this.#replica = engine.createReplica({ backend, device: options.device ?? 0, layout: program.parameters, threads, seed: options.seed ?? 1 })
+    this.#replica = engine.createReplica({
+      backend,
+      device: options.device ?? 0,
+      layout: program.parameters,
+      threads,
+      seed: options.seed ?? 1
+    })
     const handle = engine.createProgram(program)
     this.#handles = [this.#replica, handle]
     this.#slot = engine.bind(this.#replica, handle, ...(options.dataset === undefined ? [] : [options.dataset]))

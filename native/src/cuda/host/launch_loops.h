@@ -36,8 +36,7 @@ template <class P> void perform(const Blocks<P>& way, const ThreadOrder& order) 
     typename P::Shared shared;
     // As on a GPU, shared memory is not initialised; these bits are a NaN.
     std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
-    for (int phase = 0; phase < P::kPhases; ++phase)
-      order.each_thread([&](int thread) { way.program.run(phase, block, thread, shared); });
+    for (int phase = 0; phase < P::kPhases; ++phase) order.each_thread([&](int thread) { way.program.run(phase, block, thread, shared); });
   });
 }
 
