@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what `scripts/gpu-day.sh` needs on a machine with a GPU and without a network into .gpu/bundle.tar.xz, about 40 MB: Node, the packages
+# Packs what `scripts/gpu-day.sh` needs on a machine with a GPU and without a network into .gpu/bundle.tar.xz, about 52 MB: Node, the packages
 # that running needs, everything compiled, oneDNN, and the headers that a CUDA toolkit does not bring. Carry it there in the checkout.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."

@@ -17,8 +17,8 @@ Options:
   --save NAME    writes the results to bench/results/NAME.json; throughput, beside those of other cases
   --peers NAMES  throughput: pytorch, jax, tfjs, separated by commas, or all (pytorch); gpu, record: none
   --ways TEXT    throughput: only the ways of peers of which the names have this text, such as '2 processes'
-  --budget M     tta, gpu: minutes that this start may take; the next start continues
-  --out FOLDER   tta, gpu: the folder of the results and of the report (bench/results)
+  --budget M     tta, gpu, record, hosts steps: minutes that this start may take; the next start continues
+  --out FOLDER   tta, gpu, record, hosts steps and pace: the folder of the results (tta, hosts: bench/results)
   --pace         tta: first measures the seconds of an epoch again, on an otherwise idle machine
   --profile      no comparison: time, share of peak and bytes of every operator, and waiting times
   --help         this text
