@@ -144,17 +144,26 @@ describe('A job on several GPUs (cuda-host)', function () {
     expect(error.message).to.equal('devices: received 5; the backend has 4 here: give at most as many')
   })
 
-  it('ends with the cause where one fails in the middle of a sum, and with the checkpoint before it whole', async () => {
-    const checkpoint = { dir: join(folder, 'failed'), period: 10 }
-    process.env['ARBALEST_CUDA_HOST_FAULT'] = '1:25'
-    let error: ArbalestError
-    try {
-      error = await refused('LEARNER_FAILED', () => run({ devices: 3, checkpoint }))
-    } finally {
-      delete process.env['ARBALEST_CUDA_HOST_FAULT']
-    }
-    expect(error.message).to.include('device 1: it failed, as it was told to')
-    const { events } = await run({ devices: 3, checkpoint })
-    expect(events.flatMap((event) => (event.event === 'resumed' ? [event.iteration] : []))).to.have.length(1)
-  })
+  for (const [how, fault] of [
+    ['in the middle of a sum', '1:25'],
+    ['before it brings its part of a sum', '1:25:device'],
+    ['before it brings its part, and is the one that adds up', '0:25:device'],
+    ['as a sum is queued on it, behind one that waits for it', '1:25:launch'],
+    ['as the first sum is queued on it', '1:0:launch']
+  ] as const)
+    it(`ends with the cause where one fails ${how}, and with the checkpoint before it whole`, async () => {
+      const [rank, sum] = fault.split(':')
+      const checkpoint = { dir: join(folder, `failed-${fault.replaceAll(':', '-')}`), period: 10 }
+      process.env['ARBALEST_CUDA_HOST_FAULT'] = fault
+      let error: ArbalestError
+      try {
+        // The job itself meets the failure of the first sum, learners that of a later one.
+        error = await refused(sum === '0' ? 'DEVICE_FAILED' : 'LEARNER_FAILED', () => run({ devices: 3, checkpoint }))
+      } finally {
+        delete process.env['ARBALEST_CUDA_HOST_FAULT']
+      }
+      expect(error.message).to.include(`device ${rank}: it failed, as it was told to`)
+      const { events } = await run({ devices: 3, checkpoint })
+      expect(events.filter(({ event }) => event === 'resumed')).to.have.length(sum === '0' ? 0 : 1)
+    })
 })

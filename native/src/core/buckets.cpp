@@ -6,11 +6,6 @@
 namespace arbalest {
 namespace {
 
-// A smaller bucket costs more in handing it over than it gains in overlap; a larger one is finished too late.
-constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
-
-constexpr size_t kLevelBytes = size_t{4} << 20;
-
 // The fewest bytes of gradients in a part of backward: each part costs a launch, about 5 microseconds, in which 200 GB/s carry 1 MB.
 constexpr size_t kLeastPartBytes = size_t{1} << 20;
 constexpr size_t kMostParts = 8;
@@ -33,15 +28,15 @@ void for_each_bucket(const Program& program, const std::vector<int>& ids, Arena 
 
 }  // namespace
 
-std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
+std::vector<Bucket> buckets_of(const ParameterLayout& layout, const BucketSizes& sizes) {
   const size_t size = size_of(layout.type());
   std::vector<Bucket> buckets;
   size_t end = layout.bytes;
   for (auto parameter = layout.parameters.rbegin(); parameter != layout.parameters.rend(); ++parameter) {
     const bool last = std::next(parameter) == layout.parameters.rend();
     const size_t begin = last ? 0 : parameter->offset;
-    if (end - begin < kLeastBytes && !last) continue;
-    for (; end - begin > kMostBytes; end -= kMostBytes) buckets.push_back({(end - kMostBytes) / size, end / size});
+    if (end - begin < sizes.least && !last) continue;
+    for (; end - begin > sizes.most; end -= sizes.most) buckets.push_back({(end - sizes.most) / size, end / size});
     buckets.push_back({begin / size, end / size});
     end = begin;
   }
@@ -58,8 +53,8 @@ std::vector<Bucket> by_need(std::vector<Bucket> buckets) {
   return buckets;
 }
 
-std::vector<Bucket> level_buckets(size_t elements, Type type) {
-  const size_t length = kLevelBytes / size_of(type);
+std::vector<Bucket> level_buckets(size_t elements, Type type, const BucketSizes& sizes) {
+  const size_t length = sizes.whole / size_of(type);
   std::vector<Bucket> buckets;
   for (size_t begin = 0; begin < elements; begin += length) buckets.push_back({begin, std::min(begin + length, elements)});
   return buckets;

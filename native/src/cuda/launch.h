@@ -33,16 +33,16 @@
 
 namespace arbalest::cuda {
 
-template <class Way> class KeptWay final : public KeptLaunch {
+template <class Way> class KeptWay final : public KeptKernel {
  public:
   explicit KeptWay(const Way& way) : way_(way) {}
   bool is_like(const KeptLaunch& other) const override {
     const auto* const same = dynamic_cast<const KeptWay*>(&other);
     return same && way_.fits(same->way_);
   }
-  void queue(std::span<const KeptLaunch* const> all, DeviceStream& stream) const override {
+  void queue(std::span<const KeptKernel* const> all, DeviceStream& stream) const override {
     std::vector<const Way*> ways;
-    for (const KeptLaunch* each : all) ways.push_back(&static_cast<const KeptWay*>(each)->way_);
+    for (const KeptKernel* each : all) ways.push_back(&static_cast<const KeptWay*>(each)->way_);
     const std::span<const Way* const> rows(ways);
     constexpr size_t kMost = kMostPrograms<typename Way::Program>;
     for (size_t done = 0; done < rows.size(); done += kMost) queue_rows(rows.subspan(done, std::min(kMost, rows.size() - done)), stream);

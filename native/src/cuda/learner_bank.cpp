@@ -194,13 +194,12 @@ class LearnerBank {
     auto& stream = static_cast<DeviceStream&>(*stream_);
     try {
       return backend_.record(stream, [&] {
-        std::vector<const KeptLaunch*> alike(expected_.size());
-        std::vector<const Accesses*> accesses(expected_.size());
-        for (size_t i = 0; i < expected_.front()->launches().size(); ++i) {
-          std::ranges::transform(expected_, alike.begin(), [i](const Seat* seat) { return seat->launches()[i].get(); });
-          std::ranges::transform(alike, accesses.begin(), [](const KeptLaunch* launch) { return launch->accesses; });
-          if (alike.front()->may_leave) count_aside();
-          stream.side_branch().queue(accesses, alike.front()->may_leave, [&] { alike.front()->queue(alike, stream); });
+        for (size_t i = 0, end; i < expected_.front()->launches().size(); i = end) {
+          end = end_of_work(i);
+          if (end > i)
+            queue_work(i, end, stream);
+          else
+            queue_kernels(end++, stream);
         }
       });
     } catch (const Error& error) {
@@ -209,6 +208,42 @@ class LearnerBank {
       refused_ = expected_;
       return nullptr;
     }
+  }
+
+  // Of the i-th launch, by learners.
+  std::vector<const Accesses*> accesses(size_t i) const {
+    std::vector<const Accesses*> found;
+    for (const Seat* seat : expected_) found.push_back(seat->launches()[i]->accesses);
+    return found;
+  }
+
+  void queue_kernels(size_t i, DeviceStream& stream) const {
+    std::vector<const KeptKernel*> kernels;
+    for (const Seat* seat : expected_) kernels.push_back(static_cast<const KeptKernel*>(seat->launches()[i].get()));
+    const bool may_leave = kernels.front()->may_leave;
+    if (may_leave) count_aside();
+    stream.side_branch().queue(accesses(i), may_leave, [&] { kernels.front()->queue(kernels, stream); });
+  }
+
+  // Where the launches from `begin` on end that only the learners' own streams can queue.
+  size_t end_of_work(size_t begin) const {
+    const LaunchList& launches = expected_.front()->launches();
+    size_t end = begin;
+    while (end < launches.size() && dynamic_cast<const KeptWork*>(launches[end].get())) ++end;
+    return end;
+  }
+
+  // A branch a learner for all of them: the learners meet once, and not after each.
+  void queue_work(size_t begin, size_t end, DeviceStream& stream) const {
+    std::vector<DeviceStream::Branch> branches;
+    for (const Seat* seat : expected_) {
+      const auto work = [seat](size_t i) -> const KeptWork& { return static_cast<const KeptWork&>(*seat->launches()[i]); };
+      branches.push_back({work(begin).stream(), [work, begin, end] {
+                            for (size_t i = begin; i < end; ++i) work(i).queue();
+                          }});
+    }
+    for (size_t i = begin; i < end; ++i) stream.side_branch().queue(accesses(i), false, [] {});
+    stream.run_branches(branches);
   }
 
   DeviceBackend& backend_;

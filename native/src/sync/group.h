@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/buckets.h"
 #include "core/program.h"
 #include "device/backend.h"
 #include "replica/snapshot.h"
@@ -102,7 +103,8 @@ class Group : public TrainingGroup, public GroupControl, public CentralModelAcce
 
 // The buckets in which a group with levels sums its vectors, in the order in which they are started. `pulls`: learners may wait for each
 // bucket by itself.
-std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls = true);
+std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls = true,
+                                  const BucketSizes& sizes = kOfThreads);
 
 // Throws INVALID_OPTION, INVALID_MODEL, INVALID_PROGRAM, OUT_OF_MEMORY.
 std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);

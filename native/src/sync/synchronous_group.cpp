@@ -6,9 +6,10 @@
 #include "core/buckets.h"
 
 namespace arbalest {
-std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls) {
-  if (rule.central != CentralRule::optimiser) return level_buckets(layout.length(), layout.type());
-  return pulls && !rule.pulls_whole && rule.slack == 0 ? by_need(buckets_of(layout)) : buckets_of(layout);
+std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls, const BucketSizes& sizes) {
+  if (rule.central != CentralRule::optimiser) return level_buckets(layout.length(), layout.type(), sizes);
+  const bool by_parts = pulls && !rule.pulls_whole && rule.slack == 0;
+  return by_parts ? by_need(buckets_of(layout, sizes)) : buckets_of(layout, sizes);
 }
 
 namespace {
@@ -16,7 +17,8 @@ namespace {
 std::vector<Bucket> buckets_for(Backend& backend, const GroupSpec& spec) {
   const bool is_whole = spec.levels.empty() && spec.synchronous->central != CentralRule::optimiser;
   if (is_whole) return {{0, spec.layout.length()}};
-  return level_buckets(*spec.synchronous, spec.layout, !spec.levels.empty() && !backend.stream());
+  const bool has_streams = backend.capabilities().streams;
+  return level_buckets(*spec.synchronous, spec.layout, !spec.levels.empty() && !has_streams, has_streams ? kOfStreams : kOfThreads);
 }
 
 }  // namespace

@@ -52,11 +52,21 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
     places.push_back({brings(device) ? parts[device].vector + from : to, to, streams().stream(device)});
   }
   if (counts_) request->counts = counts_->begin(std::as_bytes(std::span(&learners, 1)));
-  if (sums) collective_->all_reduce(type_, range.end - range.begin, places);
+  if (sums) queue_sum(range.end - range.begin, places);
   for (size_t device = 0; device < parts.size(); ++device) parts[device] = sums ? PartialSum{sums_[device].data(), learners} : PartialSum{};
   mark_last();
   request->reduction = std::move(reduction);
   return request;
+}
+
+// Where it fails, some devices may have their part of the sum in their streams, and would wait for the others for ever.
+void CollectiveLevel::queue_sum(size_t elements, std::span<const Collective::Place> places) {
+  try {
+    collective_->all_reduce(type_, elements, places);
+  } catch (...) {
+    collective_->give_up();
+    throw;
+  }
 }
 
 bool CollectiveLevel::wait(Request& request, const std::atomic<bool>& called) {
@@ -123,10 +133,11 @@ void CollectiveLevel::end() noexcept {
   // Also what a reduction has queued that failed while it was started: it writes to the sums.
   try {
     mark_last();
-    comes_true([&] { return has_run_last(); });
+    if (comes_true([&] { return has_run_last(); })) return;
   } catch (...) {
-    // A device that fails writes nothing more.
+    // A device that fails writes nothing more. The others may wait for it.
   }
+  collective_->give_up();
 }
 
 }  // namespace arbalest

@@ -32,6 +32,7 @@ class CollectiveLevel final : public Level {
     std::shared_ptr<const HostGather::Turn> counts;
   };
 
+  void queue_sum(size_t elements, std::span<const Collective::Place> places);
   void check();
   void mark_last();
   bool has_run_last() const;

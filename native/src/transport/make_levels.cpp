@@ -94,7 +94,7 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
 
 std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes, int turns) {
   check_devices(backend, std::max(parts, 1));
-  const std::vector<Bucket> buckets = level_buckets(bytes / size_of(Type::f32), Type::f32);
+  const std::vector<Bucket> buckets = level_buckets(bytes / size_of(Type::f32), Type::f32, kOfThreads);
   const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, std::max(parts, 1), buckets);
   std::vector<Memory> vectors;
   std::vector<PartialSum> sums;

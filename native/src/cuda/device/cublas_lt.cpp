@@ -28,7 +28,9 @@ cublasLtHandle_t CublasLt::handle() const {
   check(cudaGetDevice(&device), "device");
   const std::lock_guard lock(mutex);
   cublasLtHandle_t& handle = made[device];
-  if (!handle) check(create(&handle), "cublasLtCreate");
+  if (handle) return handle;
+  const std::lock_guard several(several_gpus());
+  check(create(&handle), "cublasLtCreate");
   return handle;
 }
 

@@ -39,6 +39,7 @@ cudaGraph_t recorded(cudaStream_t stream, const std::function<void()>& record) {
 
 CudaGraph::CudaGraph(cudaStream_t stream, const std::function<void()>& record) : stream_(stream) {
   const cudaGraph_t graph = recorded(stream, record);
+  const std::lock_guard lock(several_gpus());
   const cudaError_t made = cudaGraphInstantiate(&ready_, graph, 0);
   cudaGraphDestroy(graph);
   check(made, "graph");
@@ -46,6 +47,11 @@ CudaGraph::CudaGraph(cudaStream_t stream, const std::function<void()>& record) :
     cudaGraphExecDestroy(ready_);
     check(sent, "graph");
   }
+}
+
+CudaGraph::~CudaGraph() {
+  const std::lock_guard lock(several_gpus());
+  cudaGraphExecDestroy(ready_);
 }
 
 }  // namespace arbalest::cuda

@@ -12,7 +12,7 @@ class CudaGraph {
   // `record` queues kernels on `stream` and does nothing else; none of them runs yet. It is called again if another thread has broken the
   // recording. Throws UNSUPPORTED_OPERATOR if a kernel cannot be recorded, and the errors of `record`; the stream is then as before.
   CudaGraph(cudaStream_t stream, const std::function<void()>& record);
-  ~CudaGraph() { cudaGraphExecDestroy(ready_); }
+  ~CudaGraph();
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
 

@@ -77,6 +77,7 @@ CudnnHandle::CudnnHandle(cudaStream_t stream) {
   check(cudaGetDevice(&device_), "device");
   handle_ = idle_handles().take(device_);
   if (!handle_) {
+    const std::lock_guard lock(several_gpus());
     const cudnnStatus_t made = cudnn_frontend::detail::create_handle(&handle_);
     if (is_short_of_memory(cudnn_frontend::detail::get_error_string(made)))
       throw Error("OUT_OF_MEMORY", "backend cuda: the GPU has no memory left to start cuDNN");

@@ -86,6 +86,8 @@ struct Grid {
 
 template <class... Parameters, class... Arguments>
 void launch(DeviceStream& stream, const Grid& grid, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  static FirstLaunches first;  // of this kernel, as each has parameters of its own
+  const auto lock = first.lock();
   // The most, not this launch's size: the attribute is the kernel's, and another thread may launch it with another size at this moment.
   if (grid.shared_bytes > kMostShared)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostClusterShared)),

@@ -17,6 +17,7 @@ Nccl::Nccl() : library_("NCCL", "libnccl.so.2", "nccl") {
   library_.find(init_all, "ncclCommInitAll");
   library_.find(get_unique_id, "ncclGetUniqueId");
   library_.find(init_rank, "ncclCommInitRankConfig");
+  library_.find(finalize, "ncclCommFinalize");
   library_.find(destroy, "ncclCommDestroy");
   library_.find(abort, "ncclCommAbort");
   library_.find(get_async_error, "ncclCommGetAsyncError");

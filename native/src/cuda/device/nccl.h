@@ -14,6 +14,7 @@ struct Nccl {
   decltype(&ncclCommInitAll) init_all;
   decltype(&ncclGetUniqueId) get_unique_id;
   decltype(&ncclCommInitRankConfig) init_rank;
+  decltype(&ncclCommFinalize) finalize;
   decltype(&ncclCommDestroy) destroy;
   decltype(&ncclCommAbort) abort;
   decltype(&ncclCommGetAsyncError) get_async_error;

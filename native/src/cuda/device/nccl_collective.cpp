@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "cuda/device/cuda_stream.h"
 #include "cuda/device/nccl.h"
 #include "cuda/device/runtime.h"
@@ -73,6 +74,8 @@ class NcclCollective : public Collective {
     nccl().end_group();
   }
 
+  bool is_closed() const { return is_closed_; }
+
   // Waits until NCCL's calls are done, where they return before; what they have queued on the streams is not.
   virtual void settle() {}
 
@@ -86,6 +89,7 @@ class OwnGpus final : public NcclCollective {
  public:
   explicit OwnGpus(int devices) : NcclCollective(devices) {
     const UsedDevice used(0);
+    const std::lock_guard lock(several_gpus());
     cuda::check(nccl().init_all(ranks_.data(), devices, nullptr), "devices");
   }
   ~OwnGpus() override { close(nccl().destroy); }
@@ -97,8 +101,7 @@ class GpusOfAll final : public NcclCollective {
  public:
   // Only opens NCCL: the processes meet in the first sum.
   GpusOfAll(int devices, std::shared_ptr<Peers> peers) : NcclCollective(devices), peers_(std::move(peers)) { nccl(); }
-  // The end of a rank would wait for the other processes; nothing is under way any more.
-  ~GpusOfAll() override { close(nccl().abort); }
+  ~GpusOfAll() override { close(finish() ? nccl().destroy : nccl().abort); }
 
   int rank() const override { return peers_->rank() * NcclCollective::size(); }
   int size() const override { return peers_->size() * NcclCollective::size(); }
@@ -128,11 +131,27 @@ class GpusOfAll final : public NcclCollective {
     has_met_ = true;
   }
 
-  void settle() override {
+  // Sends what other processes still wait for: a rank may have its sum before it has passed on all of it. False where they are lost, or do
+  // not come.
+  bool finish() noexcept {
+    if (!has_met_ || is_closed()) return false;
+    try {
+      together([&](size_t device) { return nccl().finalize(ranks_[device]); });
+      settle_until(Clock::now() + kPatience);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  void settle() override { settle_until(Clock::time_point::max()); }
+
+  void settle_until(Clock::time_point latest) {
     for (const ncclComm_t rank : ranks_) {
       ncclResult_t state = ncclInProgress;
       while (cuda::check(nccl().get_async_error(rank, &state), "hosts", rank), state == ncclInProgress) {
         peers_->check();
+        if (Clock::now() > latest) throw Error("HOST_LOST", "hosts: one of them does not end its sums");
         std::this_thread::sleep_for(kPause);
       }
       cuda::check(state, "hosts", rank);
@@ -140,6 +159,8 @@ class GpusOfAll final : public NcclCollective {
   }
 
   static constexpr std::chrono::microseconds kPause{20};
+  // At the end of a job.
+  static constexpr std::chrono::seconds kPatience{5};
   const std::shared_ptr<Peers> peers_;
   bool has_met_ = false;
 };

@@ -26,6 +26,15 @@ std::mutex& several_gpus() {
   return mutex;
 }
 
+std::unique_lock<std::mutex> FirstLaunches::lock() {
+  int device = 0;
+  cudaGetDevice(&device);
+  std::atomic<bool>& has_run = has_run_[static_cast<size_t>(device) % kDevices];
+  if (has_run.load(std::memory_order_relaxed)) return {};
+  has_run = true;
+  return std::unique_lock(several_gpus());
+}
+
 PinnedMemory::PinnedMemory(size_t bytes) {
   const std::lock_guard lock(several_gpus());
   const cudaError_t made = cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
@@ -46,6 +55,10 @@ void prepare_environment() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   // Sums inside of NVSwitch have another order in every run, so that a run could not be repeated to the bit.
   setenv("NCCL_NVLS_ENABLE", "0", 0);
+  // NCCL's buffers are allocated before the learners' memory, and not at the first sum, when there may be none left.
+  setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+  // Sums of two jobs run on each GPU in the order in which they are queued, which is the same on all (several_gpus).
+  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
 }
 
 void prepare_device() {

@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -19,9 +21,21 @@ bool is_sticky(cudaError_t error);
 // Throws DEVICE_FAILED if the calling thread's device has failed: the libraries do not report it so precisely.
 void check_device(const char* what);
 
-// Held while one sum is queued on several GPUs, and by calls that may wait for a GPU and its peers, which allocations and releases are.
-// Such a call between two launches of a sum would wait for the first GPU, whose kernel waits for the launch on the second.
+// Held while one sum is queued on several GPUs, and by calls that may wait for a GPU and its peers: allocations and releases, making a
+// graph or a library's handle, loading a kernel. Such a call between two launches of a sum would wait for the first GPU, whose kernel waits
+// for the launch on the second.
 std::mutex& several_gpus();
+
+// Of a kernel: its code is loaded at its first launch on a device.
+class FirstLaunches {
+ public:
+  // To be held during a launch on the calling thread's device; it locks several_gpus() if it is the kernel's first one there.
+  std::unique_lock<std::mutex> lock();
+
+ private:
+  static constexpr size_t kDevices = 64;
+  std::array<std::atomic<bool>, kDevices> has_run_{};
+};
 
 // Sets the environment that the driver and NCCL read when they start; called before the first call of the runtime. Needs no GPU.
 void prepare_environment();

@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/device_backend.h"
@@ -60,9 +61,14 @@ class Outcome {
   std::deque<std::weak_ptr<HostEvent>> waited_for_;
 };
 
+// How a rank fails in a sum.
 struct Fault {
+  enum class Kind { sum, launch, device };
   int rank = -1;
   int64_t sum = 0;
+  Kind kind = Kind::sum;
+
+  bool is(size_t rank_, int64_t sum_, Kind kind_) const { return static_cast<int>(rank_) == rank && sum_ == sum && kind_ == kind; }
 };
 
 Fault wanted_fault() {
@@ -70,9 +76,19 @@ Fault wanted_fault() {
   const char* const wanted = std::getenv("ARBALEST_CUDA_HOST_FAULT");
   if (!wanted) return fault;
   const char* const end = wanted + std::strlen(wanted);
-  const auto [colon, error] = std::from_chars(wanted, end, fault.rank);
-  if (error != std::errc() || colon == end || std::from_chars(colon + 1, end, fault.sum).ec != std::errc())
+  const auto refuse = [wanted] {
     throw Error("INVALID_OPTION", std::string("ARBALEST_CUDA_HOST_FAULT: received ") + wanted + "; give a rank and a sum, as in 1:20");
+  };
+  const auto [colon, no_rank] = std::from_chars(wanted, end, fault.rank);
+  if (no_rank != std::errc() || colon == end) refuse();
+  const auto [kind, no_sum] = std::from_chars(colon + 1, end, fault.sum);
+  if (no_sum != std::errc()) refuse();
+  if (const std::string_view given(kind, end); given == ":launch")
+    fault.kind = Fault::Kind::launch;
+  else if (given == ":device")
+    fault.kind = Fault::Kind::device;
+  else if (!given.empty())
+    refuse();
   return fault;
 }
 
@@ -96,7 +112,6 @@ void add_up(const std::vector<const float*>& own, Peers* peers, std::vector<floa
 class HostCollective final : public Collective {
  public:
   HostCollective(int devices, std::shared_ptr<Peers> peers) : devices_(devices), peers_(std::move(peers)) {}
-  ~HostCollective() override { give_up(); }
 
   int rank() const override { return peers_ ? peers_->rank() * devices_ : 0; }
   int size() const override { return peers_ ? peers_->size() * devices_ : devices_; }
@@ -110,25 +125,29 @@ class HostCollective final : public Collective {
       HostStream& stream = stream_of(places[rank]);
       from.push_back(static_cast<const float*>(stream.backend().seen(places[rank].from)));
       arrived.push_back(outcome_->event());
-      if (static_cast<int>(rank) == fault_.rank && sums_ == fault_.sum)
-        stream.submit([outcome = outcome_, rank] { outcome->fail("device " + std::to_string(rank) + ": it failed, as it was told to"); });
-      else
-        stream.submit([event = arrived.back()] { event->reach(); });
+      const std::string failure = "device " + std::to_string(rank) + ": it failed, as it was told to";
+      const auto fails = [&](Fault::Kind kind) { return fault_.is(rank, sums_, kind); };
+      if (fails(Fault::Kind::launch)) {
+        // The ranks before it wait for it in their streams.
+        queue_sums(std::span(places).first(rank), outcome_->event(), nullptr);
+        throw Error("DEVICE_FAILED", failure);
+      }
+      if (fails(Fault::Kind::device)) stream.submit([failure] { throw Error("DEVICE_FAILED", failure); });
+      if (fails(Fault::Kind::sum)) {
+        stream.submit([outcome = outcome_, failure] { outcome->fail(failure); });
+        continue;
+      }
+      // A device that has failed brings nothing.
+      stream.submit_kernel([event = arrived.back()] { event->reach(); });
     }
     const auto sum = std::make_shared<std::vector<float>>(count);
     const auto made = outcome_->event();
-    stream_of(places.front()).submit([outcome = outcome_, peers = peers_, from, arrived, sum, made] {
+    stream_of(places.front()).submit_kernel([outcome = outcome_, peers = peers_, from, arrived, sum, made] {
       for (const auto& event : arrived) event->await();
       if (!outcome->is_given_up()) outcome->fail_with([&] { add_up(from, peers.get(), *sum); });
       made->reach();
     });
-    for (const Place& place : places) {
-      HostStream& stream = stream_of(place);
-      stream.submit([outcome = outcome_, sum, made, to = static_cast<float*>(stream.backend().seen(place.to))] {
-        made->await();
-        if (!outcome->is_given_up()) std::memcpy(to, sum->data(), sum->size() * sizeof(float));
-      });
-    }
+    queue_sums(places, made, sum);
     ++sums_;
   }
 
@@ -139,6 +158,17 @@ class HostCollective final : public Collective {
   }
 
  private:
+  // Each rank waits until the sum is made, and takes it.
+  void queue_sums(std::span<const Place> places, const std::shared_ptr<HostEvent>& made, const std::shared_ptr<std::vector<float>>& sum) {
+    for (const Place& place : places) {
+      HostStream& stream = stream_of(place);
+      stream.submit_kernel([outcome = outcome_, sum, made, to = static_cast<float*>(stream.backend().seen(place.to))] {
+        made->await();
+        if (!outcome->is_given_up()) std::memcpy(to, sum->data(), sum->size() * sizeof(float));
+      });
+    }
+  }
+
   static HostStream& stream_of(const Place& place) { return queue_of(static_cast<DeviceStream&>(*place.stream)); }
 
   const int devices_;

@@ -3,6 +3,8 @@
 // ranks, so that the sums have the same bits as those of as many devices of one process.
 //
 // ARBALEST_CUDA_HOST_FAULT=RANK:SUM makes a rank of the collectives that are made from then on fail in its sum of that number, from 0 on.
+// RANK:SUM:launch makes the call fail when the ranks before it have been queued, and RANK:SUM:device the rank's device before it brings its
+// part, which the collective does not notice.
 #pragma once
 
 #include <memory>
