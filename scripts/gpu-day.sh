@@ -131,8 +131,8 @@ fits() {
 # chosen NAME: by --only, which leaves out none where it is not given.
 chosen() { [[ -z $only || $only == *",$1,"* ]]; }
 
-# marked NAME WORD: whether NAME.WORD is there and tells of this commit; one of another says nothing of what is here.
-marked() { [[ -e $results/$1.$2 && $(<"$results/$1.$2") == "$commit" ]]; }
+# marked NAME WORD: whether NAME.WORD is there and tells of this commit and kind of GPU; one of another says nothing of what is here.
+marked() { [[ -e $results/$1.$2 && $(<"$results/$1.$2") == "$commit on $gpu" ]]; }
 
 # step NAME SECONDS COMMAND...: NAME.done or NAME.failed once it has run to its end; not failed where the machine is what was missing.
 step() {
@@ -156,7 +156,7 @@ step() {
     echo "$name: not whole after $((SECONDS - began))s, to be gone on with" && left+=("$name") && keep && return 3
   fi
   report "$name" $status $((SECONDS - began))
-  if ((status == 0)); then echo "$commit" >"$results/$name.done"; elif $ready; then echo "$commit" >"$results/$name.failed"; fi
+  if ((status == 0)); then echo "$commit on $gpu" >"$results/$name.done"; elif $ready; then echo "$commit on $gpu" >"$results/$name.failed"; fi
   keep
   return $status
 }
@@ -219,6 +219,8 @@ unpack() {
   # Of the packed sources, which have come without their history.
   if [[ -e .gpu/commit ]]; then ARBALEST_COMMIT=$(cat .gpu/commit) && export ARBALEST_COMMIT; fi
   commit=${ARBALEST_COMMIT:-$(scripts/commit.sh 2>/dev/null || echo unknown)}
+  gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null)
+  gpu=${gpu%%$'\n'*}
 }
 
 # What is here, each in a command of its own: one that is missing does not hide the others.

@@ -189,6 +189,13 @@ describe('The day with a GPU', function () {
     expect(day('--only', 'curves').stdout).to.match(/^curves: done in/m)
   })
 
+  it('runs again what was done on another kind of GPU', () => {
+    day('--only', 'curves')
+    expect(day('--only', 'curves').stdout).to.match(/^curves: done before$/m)
+    program(join(folder, 'tools/nvidia-smi'), 'echo "another GPU"')
+    expect(day('--only', 'curves').stdout).to.match(/^curves: done in/m)
+  })
+
   it('leaves nothing running of a step that is over, and goes on with a bench that hangs', () => {
     node(`if [[ $2 != gpu ]]; then exit; fi\nsleep 301 & echo "left $!"\nwait`)
     const { stdout } = day('--within', '40', '--only', 'bench-first')

@@ -1,6 +1,8 @@
 #include "cuda/device/nccl_collective.h"
 
 #include <chrono>
+#include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -117,6 +119,7 @@ class GpusOfAll final : public NcclCollective {
 
  private:
   void meet() {
+    check_gpus_differ();
     ncclUniqueId id{};
     if (peers_->rank() == 0) cuda::check(nccl().get_unique_id(&id), "hosts");
     std::vector<ncclUniqueId> ids(static_cast<size_t>(peers_->size()));
@@ -129,6 +132,22 @@ class GpusOfAll final : public NcclCollective {
     });
     settle();
     has_met_ = true;
+  }
+
+  // Every process finds the same.
+  void check_gpus_differ() {
+    std::vector<cudaUUID_t> own, all(static_cast<size_t>(size()));
+    for (int device = 0; device < NcclCollective::size(); ++device) {
+      cudaDeviceProp properties{};
+      cuda::check(cudaGetDeviceProperties(&properties, device), "device");
+      own.push_back(properties.uuid);
+    }
+    peers_->gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      for (size_t before = 0; before < rank; ++before)
+        if (std::memcmp(&all[before], &all[rank], sizeof(cudaUUID_t)) == 0)
+          throw Error("INVALID_OPTION", "devices: hosts " + std::to_string(before / own.size()) + " and " + std::to_string(rank / own.size()) +
+                                            " use the same GPU; give each process of a machine GPUs of its own, by CUDA_VISIBLE_DEVICES");
   }
 
   // Sends what other processes still wait for: a rank may have its sum before it has passed on all of it. False where they are lost, or do
