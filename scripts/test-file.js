@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TEST_TIMEOUT_MS = 120_000
-/** Mocha's own timeout does not stop a test that blocks its thread. */
-const SILENCE_MS = 3 * TEST_TIMEOUT_MS
+/** Mocha's own timeout does not stop a test that blocks its thread. Such a process is killed this long after that timeout. */
+const SILENCE_MS = 2 * TEST_TIMEOUT_MS
+/** Of a test without a timeout: what a timer of Node's can count. */
+const MOST_MS = 2 ** 31 - 1 - SILENCE_MS
 /** Time after the last test in which the process must end by itself. */
 const LINGER_MS = 10_000
 
@@ -15,7 +17,7 @@ const REPORTER = fileURLToPath(new URL('test-reporter.cjs', import.meta.url))
  * Runs a compiled test file in a mocha process of its own, so that a crash of the native engine affects the tests of this file only. Resolves with its
  * totals and output. `faults` has a line for each fault of the process: a crash, a hang, a handle that was not closed.
  */
-export function runTestFile(file, { cwd, mochaOptions }) {
+export function runTestFile(file, { cwd, mochaOptions, silence = SILENCE_MS }) {
   const began = performance.now()
   const colour = process.stdout.isTTY ? ['--color'] : []
   const mocha = fork(
@@ -25,6 +27,7 @@ export function runTestFile(file, { cwd, mochaOptions }) {
   )
   const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', processorSeconds: 0 }
   let running = 'the start'
+  let within = TEST_TIMEOUT_MS
   let ended = false
   let timer
 
@@ -35,12 +38,16 @@ export function runTestFile(file, { cwd, mochaOptions }) {
       mocha.kill('SIGKILL')
     }, milliseconds)
   }
-  const watchSilence = () => killAfter(SILENCE_MS, () => `nothing was heard for ${SILENCE_MS / 1000} s during ${running}`)
+  const watchSilence = () => {
+    const most = within + silence
+    killAfter(most, () => `nothing was heard for ${most / 1000} s during ${running}`)
+  }
 
   watchSilence()
   for (const stream of [mocha.stdout, mocha.stderr]) stream.setEncoding('utf8').on('data', (text) => (result.output += text))
   mocha.on('message', (message) => {
     if (message.begun) running = message.begun
+    if (message.within !== undefined) within = message.within === 0 ? MOST_MS : message.within
     if (message.count) result[message.count]++
     if (message.ended) {
       ended = true

@@ -4,9 +4,10 @@ const { readFileSync } = require('node:fs')
 const { SourceMap } = require('node:module')
 const { dirname, resolve } = require('node:path')
 const { format } = require('node:util')
-const { reporters, Runner } = require('mocha')
+const { reporters, Runnable, Runner } = require('mocha')
 
-const { EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } = Runner.constants
+const { EVENT_HOOK_BEGIN, EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } =
+  Runner.constants
 
 module.exports = class TestReporter extends reporters.Base {
   constructor(runner, options) {
@@ -19,7 +20,16 @@ module.exports = class TestReporter extends reporters.Base {
     runner.on(EVENT_SUITE_BEGIN, (suite) => {
       if (suite.title) console.log(`${indent(suite)}${color('suite', suite.title)}`)
     })
-    runner.on(EVENT_TEST_BEGIN, (test) => tell({ begun: test.fullTitle() }))
+    const tellBegin = (runnable) => tell({ begun: runnable.fullTitle(), within: runnable.timeout() })
+    runner.on(EVENT_HOOK_BEGIN, tellBegin)
+    runner.on(EVENT_TEST_BEGIN, tellBegin)
+    // Most give themselves another time when they run.
+    const { timeout } = Runnable.prototype
+    Runnable.prototype.timeout = function (...given) {
+      const result = timeout.apply(this, given)
+      if (given.length > 0 && runner.currentRunnable === this) tell({ within: timeout.call(this) })
+      return result
+    }
     runner.on(EVENT_TEST_PASS, (test) => {
       const time = test.speed === 'fast' ? '' : color(test.speed, ` (${test.duration} ms)`)
       console.log(`${indent(test)}${color('checkmark', symbols.ok)} ${color('pass', test.title)}${time}`)

@@ -93,6 +93,24 @@ describe('a departure', () => {
     expect(positions).to.deep.equal([12, 24, 32, 40])
   })
 
+  it('is one of two rounds at most, also where a learner has joined that begins after them', () => {
+    const run = threeLearners(rule({ name: 'sma' }, 3))
+    // The first round waits for learner 1. The second one is open.
+    for (const learner of [0, 2]) run.compute(learner)
+    for (const learner of [0, 2]) run.finish(learner)
+    run.compute(0)
+    run.add(3)
+    expect(run.segment(3, 'load')).to.equal('waiting')
+    const departure = engine.evict(run.group, 1)!
+    expect(departure).to.deep.include({ round: 0, until: 2 })
+    engine.depart(threeLearners(rule({ name: 'sma' }, 3)).group, 1, departure)
+    // The one that has joined goes on with the others.
+    run.finish(0)
+    iterate(run, [2])
+    iterate(run, [0, 2, 3])
+    expect(engine.groupStatus(run.group).round).to.equal(3)
+  })
+
   it('is refused from another round than the next, in the middle of one, and of a learner that is no member', async () => {
     const run = threeLearners(rule({ name: 'sma' }, 3))
     const departure: Departure = { round: 0, iteration: 0, iterations: 0, until: 1, brought: [] }

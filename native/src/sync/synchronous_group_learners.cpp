@@ -70,6 +70,10 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
     // Paused means that the central model is whole: it may be measured, saved or replaced.
     const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
     return outcome == Outcome::done ? Outcome::paused : outcome;
+  } else if (member.iteration_in_round == 0) {
+    // One that has just joined begins after the open rounds, and does not open another beside as many as there may be.
+    const Outcome outcome = await_round(lock, learner, member.round + 1 - kMostOpen - rule().slack, deadline, cancelled);
+    if (outcome != Outcome::done) return outcome;
   }
   const int64_t number = members_.at(learner).round;
   const OpenRound& round = open(number);

@@ -146,7 +146,8 @@ class GpusOfAll final : public NcclCollective {
     for (size_t rank = 0; rank < all.size(); ++rank)
       for (size_t before = 0; before < rank; ++before)
         if (std::memcmp(&all[before], &all[rank], sizeof(cudaUUID_t)) == 0)
-          throw Error("INVALID_OPTION", "devices: hosts " + std::to_string(before / own.size()) + " and " + std::to_string(rank / own.size()) +
+          throw Error("INVALID_OPTION", "devices: hosts " + std::to_string(before / own.size()) + " and " +
+                                            std::to_string(rank / own.size()) +
                                             " use the same GPU; give each process of a machine GPUs of its own, by CUDA_VISIBLE_DEVICES");
   }
 
