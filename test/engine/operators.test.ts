@@ -65,7 +65,8 @@ function faultsOf(backend: EngineBackend, precision: Precision, layout: string |
     try {
       const found = bound.run(values)
       const faults = [...deviations(use, found.outputs, outputs, magnitudes, TOLERANCE[precision]), ...found.faults]
-      if (backend === 'cuda-host') faults.push(...faultsOfOrder(precision, expected, options, found.outputs))
+      // One layout is enough: the kernels are the same.
+      if (backend === 'cuda-host' && layout === null) faults.push(...faultsOfOrder(precision, expected, options, found.outputs))
       const pairs = bound.answer.inPlace.map(([o, i]) => [Object.keys(use.outputs)[o]!, Object.keys(use.inputs)[i]!] as const)
       return { faults: inPlace ? faults.map((fault) => `${inPlace.join(' over ')}: ${fault}`) : faults, pairs }
     } finally {

@@ -83,7 +83,7 @@ describe(`The learner bank (${DEVICE})`, function () {
     const size = { layers: 1, heads: 2, width: 16, dropout: 0.1 }
     const few = await openDataset('digits', { samples: 20 })
     for (const { aside, ...more } of [
-      { aside: true, model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 6 } },
+      { aside: true, model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 4 } },
       { aside: false, model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } }
     ] as const) {
       const [apart, together] = [await run(0, more), await run(2, more)]
