@@ -10,6 +10,7 @@ import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
+import type { Monitored } from '../options/until.js'
 
 /** The messages that a checkpoint writer answers. */
 export interface CheckpointWriterProtocol {
@@ -27,6 +28,8 @@ export interface CheckpointWriterOptions {
   readonly folder: string
   /** How many of the newest checkpoints are kept, beside the best. */
   readonly keep: number
+  /** The figure by which one is the best. */
+  readonly monitor: Monitored | undefined
   readonly parameters: readonly PlacedParameter[]
   readonly model: Model
   readonly normalisation: SavedModel['normalisation']
@@ -37,8 +40,6 @@ export interface CheckpointWriterOptions {
 /** What a checkpoint is written from: snapshots, which do not change while training continues. */
 export interface CheckpointOrder {
   readonly iteration: number
-  /** Higher is better; absent if the central model was not measured. */
-  readonly score?: number
   readonly group: Handle
   /** By rank; null for a learner that has not begun. The state of a learner of another host is the content of its file. */
   readonly learners: readonly (Handle | Uint8Array | null)[]
@@ -60,9 +61,9 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
 
   /** Called by the runtime. */
   async started(): Promise<void> {
-    const { engine, folder, keep } = this.#options
+    const { engine, folder, keep, monitor } = this.#options
     this.#engine = await loadEngine(engine)
-    this.#store = await CheckpointStore.open(folder, { keep, held: true })
+    this.#store = await CheckpointStore.open(folder, { keep, monitor, held: true })
   }
 
   begin(iteration: number): Promise<SetAside[]> {

@@ -4,6 +4,7 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import { isHuggingFaceFolder } from '../formats/huggingface/folder.js'
 import { Checkpoint, MODEL_FILE } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
+import { monitorIn } from './model-worth.js'
 import { bestOf, newestWhole } from './store.js'
 
 /** Which checkpoint of a folder is taken. */
@@ -25,8 +26,10 @@ export async function findModelFile(path: string, { best = false }: ModelFileOpt
   throw new ArbalestError('INVALID_STATE', message, { data: { folder: checkpoint.folder } })
 }
 
+/** By the figure that the run has monitored last. */
 async function bestCheckpoint(folder: string): Promise<Checkpoint> {
-  const found = await bestOf(folder)
+  const newest = await newestWhole(folder, () => {})
+  const found = newest && (await bestOf(folder, monitorIn(newest.manifest)))
   if (found) return Checkpoint.open(found.folder)
   throw invalidOption('best', true, `no checkpoint of ${folder} was measured; leave it out for the newest`)
 }

@@ -14,8 +14,6 @@ export interface Manifest {
   readonly version: typeof VERSION
   /** Iterations completed before the checkpoint. */
   readonly iteration: number
-  /** Measured of the central model at this iteration, higher is better; absent if it was not measured. */
-  readonly score?: number
   readonly files: readonly ManifestFile[]
   /** Everything that is not a tensor, as plain JSON. The store does not read it. */
   readonly state: unknown
@@ -42,10 +40,7 @@ export async function writeManifest(
 ): Promise<Manifest> {
   const files = []
   for (const name of [...names].sort()) files.push({ name, ...(await measured(join(folder, name), unwritableFile)) })
-  // JSON has no NaN or Infinity, and a checkpoint with such a score is never the best.
-  const { score, ...rest } = about
-  const known = score !== undefined && Number.isFinite(score)
-  const manifest: Manifest = { version: VERSION, ...rest, ...(known && { score }), files }
+  const manifest: Manifest = { version: VERSION, ...about, files }
   const text = Buffer.from(JSON.stringify({ ...manifest, sha256: hashOf(manifest) }, undefined, 1))
   await replaceFile(join(folder, MANIFEST), { sync: true, bytes: text.byteLength }, (handle) => handle.writeFile(text))
   return manifest
@@ -134,10 +129,9 @@ function checked(path: string, value: unknown): Manifest {
   if (!isObject(value)) return refuse('text', 'an object', value)
   const { sha256, ...manifest } = value
   if (sha256 !== hashOf(manifest)) refuse('sha256', hashOf(manifest), sha256)
-  const { version, iteration, score, files, state } = manifest
+  const { version, iteration, files, state } = manifest
   if (version !== VERSION) refuse('version', `${VERSION}: this release reads no other`, version)
   if (!isCount(iteration)) refuse('iteration', 'a whole number', iteration)
-  if (score !== undefined && typeof score !== 'number') refuse('score', 'a number', score)
   if (!Array.isArray(files)) return refuse('files', 'a list', files)
   for (const file of files as unknown[]) {
     if (!isObject(file)) return refuse('files', 'objects', file)

@@ -12,6 +12,7 @@ import type { EvaluatedEvent } from '../observe/events.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
 import { checkedState, measuredHere, type RunState } from './run-state.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
+import type { Monitored } from '../options/until.js'
 
 /** A central model, and its measurement. */
 export interface MeasuredModel {
@@ -93,9 +94,13 @@ export function checkSound({ folder, manifest }: Checkpoint): void {
   throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { folder } })
 }
 
-/** The best model that a run measured up to an iteration; undefined if there is none, or if its checkpoint is damaged. Throws DATA_CORRUPT. */
-export async function bestSoFar(dir: string, layout: ParameterLayout, iteration: number): Promise<MeasuredModel | undefined> {
-  const found = await bestOf(dir, iteration)
+/** The best model that a run measured up to an iteration, by the figure `monitor`; undefined if there is none, or if its checkpoint is damaged. Throws DATA_CORRUPT. */
+export async function bestSoFar(
+  dir: string,
+  layout: ParameterLayout,
+  { iteration, monitor }: { readonly iteration: number; readonly monitor: Monitored | undefined }
+): Promise<MeasuredModel | undefined> {
+  const found = await bestOf(dir, monitor, iteration)
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
   const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { GroupRule } from '../engine/contract.js'
 import { corruptFile } from '../formats/file-errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
+import { FIGURES, type Monitored } from '../options/until.js'
 import { interventionList, type Intervention } from '../schedules/interventions.js'
 import { MOST_LEARNERS, type PopulationSchedule } from '../schedules/population.js'
 import type { RunIdentity } from './run-identity.js'
@@ -38,6 +39,8 @@ export interface RunState {
   readonly order?: readonly number[]
   /** All evaluations of the run so far. */
   readonly measurements: readonly PastEvaluation[]
+  /** The figure by which they are compared; absent if the run names none. */
+  readonly monitor?: Monitored
   /** What programs have changed of the run so far, and which learners have died. Older versions did not write it. */
   readonly interventions?: readonly Intervention[]
 }
@@ -89,6 +92,7 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
   learners: [isListOf(isCount), 'a list of ranks'],
   order: [(value) => value === undefined || isListOf(isCount)(value), 'a list of places'],
   measurements: [isListOf(isMeasurement), 'a list of evaluations'],
+  monitor: [(value) => value === undefined || FIGURES.includes(value as Monitored), `one of ${FIGURES.join(', ')}`],
   interventions: [(value) => value === undefined || v.is(interventionList, value), 'a list of interventions']
 }
 

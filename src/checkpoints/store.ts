@@ -4,14 +4,14 @@ import { basename, join } from 'node:path'
 import { ArbalestError, messageOf, warn } from '../errors.js'
 import { isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
+import type { Monitored } from '../options/until.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
 import { readManifest, writeManifest } from './manifest.js'
+import { isWorthMore, worthInManifest, type Worth } from './model-worth.js'
 
 export interface CheckpointContents {
   readonly iteration: number
-  /** Higher is better; absent if the central model was not measured at this iteration. */
-  readonly score?: number
   /** By name, the function that writes the file to a path. */
   readonly files: Readonly<Record<string, (path: string) => Promise<void>>>
   /** Of all files, roughly, for the message where the disk is full. */
@@ -24,6 +24,8 @@ export interface StoreOptions {
   readonly keep?: number
   /** Whether the caller holds the folder already, by `holdFolder`. */
   readonly held?: boolean
+  /** The figure by which the best one is kept; if omitted, accuracy where there is one, else loss. */
+  readonly monitor?: Monitored | undefined
 }
 
 /** A checkpoint in a folder, which may be damaged. */
@@ -70,12 +72,16 @@ export async function newestWhole(
   return undefined
 }
 
-/** The checkpoint with the highest score up to an iteration, of equals the newest; undefined if none has a score. Ignores damaged manifests. */
-export async function bestOf(folder: string, upTo = Infinity): Promise<FoundCheckpoint | undefined> {
-  let best: (FoundCheckpoint & { readonly score: number }) | undefined
-  for (const found of await checkpointsIn(folder, upTo)) {
-    const { score } = await readManifest(found.folder).catch(() => ({ score: undefined }))
-    if (score !== undefined && (!best || score > best.score)) best = { ...found, score }
+/**
+ * The checkpoint of the best model that was measured up to an iteration, by the figure `monitor`: of equals the first, as in the run itself. undefined if
+ * none was measured. Ignores damaged manifests.
+ */
+export async function bestOf(folder: string, monitor: Monitored | undefined, upTo = Infinity): Promise<FoundCheckpoint | undefined> {
+  let best: (FoundCheckpoint & { readonly worth: Worth }) | undefined
+  for (const found of (await checkpointsIn(folder, upTo)).reverse()) {
+    const manifest = await readManifest(found.folder).catch(() => undefined)
+    const worth = manifest && worthInManifest(manifest, monitor)
+    if (worth && (!best || isWorthMore(worth, best.worth) || found.iteration === best.iteration)) best = { ...found, worth }
   }
   return best
 }
@@ -110,18 +116,20 @@ export async function holdFolder(folder: string): Promise<AsyncDisposable> {
 export class CheckpointStore implements AsyncDisposable {
   readonly folder: string
   readonly #keep: number
+  readonly #monitor: Monitored | undefined
   /** undefined if the caller holds the folder. */
   readonly #lock: AsyncDisposable | undefined
 
-  private constructor(folder: string, keep: number, lock: AsyncDisposable | undefined) {
+  private constructor(folder: string, { keep = 3, monitor }: StoreOptions, lock: AsyncDisposable | undefined) {
     this.folder = folder
     this.#keep = keep
+    this.#monitor = monitor
     this.#lock = lock
   }
 
   /** Makes the folder if it is missing, and deletes unfinished checkpoints of killed runs. Throws WRITE_FAILED, INVALID_STATE. */
-  static async open(folder: string, { keep = 3, held = false }: StoreOptions = {}): Promise<CheckpointStore> {
-    const store = new CheckpointStore(folder, keep, held ? undefined : await holdFolder(folder))
+  static async open(folder: string, options: StoreOptions = {}): Promise<CheckpointStore> {
+    const store = new CheckpointStore(folder, options, options.held ? undefined : await holdFolder(folder))
     await store.#clear()
     return store
   }
@@ -200,7 +208,7 @@ export class CheckpointStore implements AsyncDisposable {
 
   /** Ignores checkpoints of later iterations than `written`: they are not of this run, and would displace the one just written. */
   async #prune(written: number): Promise<void> {
-    const best = await bestOf(this.folder, written)
+    const best = await bestOf(this.folder, this.#monitor, written)
     for (const { folder } of (await checkpointsIn(this.folder, written)).slice(this.#keep)) {
       if (folder !== best?.folder) await this.#remove(folder)
     }

@@ -9,13 +9,15 @@ export interface OptionDifference {
   readonly values: readonly unknown[]
 }
 
+/** Where a run is recorded and shown does not affect its result. */
+const RECORDS = /^(log|logDir|tensorboard|trace|dashboard|metricsPort)(\.|$)/
+
 /** The options that differ between runs, in the order in which the runs list them. */
 export function differences(runs: readonly RunOptions[]): OptionDifference[] {
   const flat = runs.map(({ options }) => new Map(flatten(options, '')))
   const paths = new Set(flat.flatMap((options) => [...options.keys()]))
-  // Where a run is recorded does not affect its result.
   return [...paths]
-    .filter((option) => !option.startsWith('records.'))
+    .filter((option) => !RECORDS.test(option))
     .map((option) => ({ option, values: flat.map((options) => options.get(option)) }))
     .filter(({ values }) => new Set(values.map((value) => JSON.stringify(value))).size > 1)
 }

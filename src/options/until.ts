@@ -4,7 +4,7 @@ import { oneOf, real, whole } from '../schema/values.js'
 import type { Defaults } from './defaults.js'
 
 /** The figures by which central models can be compared. */
-const FIGURES = ['accuracy', 'loss', ...SCALAR_NAMES] as const
+export const FIGURES = ['accuracy', 'loss', ...SCALAR_NAMES] as const
 
 const until = group({
   /** Passes over the training set. */

@@ -41,7 +41,7 @@ export interface CheckpointingOptions {
  */
 export type EvaluatorsState = 'measured' | 'measuring' | 'idle'
 
-/** A checkpoint replaces one of the same iteration if it is worth more: it has the score, or at least the model file. */
+/** A checkpoint replaces one of the same iteration if it is worth more: its model was measured, or it has at least the model file. */
 const WORTH = { measuring: 0, idle: 1, measured: 2 } as const satisfies Record<EvaluatorsState, number>
 
 interface CheckpointSummary {
@@ -63,7 +63,7 @@ export interface StartedCheckpointing {
 /** Starts the writer. The run must hold the folder. Rejects with WRITE_FAILED if later checkpoints in it cannot be moved aside. */
 export async function startCheckpointing(
   { dir: folder, keep, period }: CheckpointSettings,
-  { model, dataset, programs: { train }, settings: { devices }, resumption, hosts }: PreparedRun,
+  { model, dataset, programs: { train }, settings: { devices, until }, resumption, hosts }: PreparedRun,
   actors: RunActors,
   scope: JobScope,
   statistics: () => FloatTensors,
@@ -74,6 +74,7 @@ export async function startCheckpointing(
     engine: engineModule.href,
     folder,
     keep,
+    monitor: until.monitor,
     parameters: train.parameters.parameters,
     model,
     normalisation: { mean: [...dataset.mean], std: [...dataset.std] },
@@ -129,7 +130,7 @@ export class Checkpointing {
    * Copies everything, and resolves when training may go on. A checkpoint that is taken while the evaluators measure has no model file. A failure to
    * copy or to write becomes an event; the run goes on. Rejects if another host is lost meanwhile: the caller takes it again without that host.
    */
-  async take(state: LoopState, { evaluators, score }: { readonly evaluators: EvaluatorsState; readonly score?: number }): Promise<void> {
+  async take(state: LoopState, evaluators: EvaluatorsState): Promise<void> {
     const summary: CheckpointSummary = { iteration: state.iteration, interventions: state.interventions?.length ?? 0, evaluators }
     // Waits for the disk rather than to skip a measured model: it may be the best, or the last.
     if (evaluators === 'measured') await this.#underWay?.done
@@ -138,7 +139,7 @@ export class Checkpointing {
       this.#emit({ iteration: state.iteration, folder: null, seconds: 0, reason: 'the one before is still being written', code: null })
       return
     }
-    const copied = this.#copy(state, summary, score)
+    const copied = this.#copy(state, summary)
     const write = (order: CheckpointOrder | undefined) => order && this.#write(order, summary)
     const done = copied.then(write, () => {}).finally(() => (this.#underWay = undefined))
     this.#underWay = { ...summary, done }
@@ -151,9 +152,9 @@ export class Checkpointing {
   }
 
   /** As `take`, but none is skipped. Resolves when training may go on, with the folder, which rejects with the error of the writing. */
-  async save(state: LoopState, about: Parameters<Checkpointing['take']>[1]): Promise<{ readonly folder: Promise<string> }> {
+  async save(state: LoopState, evaluators: EvaluatorsState): Promise<{ readonly folder: Promise<string> }> {
     await this.settled()
-    await this.take(state, about)
+    await this.take(state, evaluators)
     const written = async () => {
       await this.settled()
       if (this.#newest?.iteration === state.iteration) return this.#newest.folder
@@ -175,11 +176,7 @@ export class Checkpointing {
   }
 
   /** undefined if memory does not hold the copies. Rejects if another host is lost meanwhile. */
-  async #copy(
-    state: LoopState,
-    { iteration, evaluators }: CheckpointSummary,
-    score: number | undefined
-  ): Promise<CheckpointOrder | undefined> {
+  async #copy(state: LoopState, { iteration, evaluators }: CheckpointSummary): Promise<CheckpointOrder | undefined> {
     const { scope, actors, statistics, hosts } = this.#options
     const { engine } = scope
     const copies: Handle[] = []
@@ -196,7 +193,6 @@ export class Checkpointing {
       const { learners, order } = hosts ? await this.#ofAllHosts(hosts, snapshot, own) : own
       return {
         iteration,
-        ...(score !== undefined && { score }),
         group: snapshot,
         learners,
         evaluated,

@@ -1,20 +1,10 @@
 import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { PastEvaluation } from '../checkpoints/run-state.js'
-import { SCALARS } from '../metrics/metric-names.js'
+import { isWorthMore, scoreOf, worthOf } from '../checkpoints/model-worth.js'
 import type { EarlyEnd, EvaluatedEvent } from '../observe/events.js'
 import type { Monitored, UntilSettings } from '../options/until.js'
 
 type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss' | 'testMetrics'>
-
-/** The figure of a measurement that counts, so that higher is better: if none is named, accuracy where there is one, else loss. */
-export function scoreOf({ testAccuracy, testLoss, testMetrics }: Scores, monitor?: Monitored): number {
-  if (monitor === undefined || monitor === 'accuracy') return testAccuracy ?? -testLoss
-  if (monitor === 'loss') return -testLoss
-  // A run that was resumed with another monitor has not measured the figure before.
-  const value = testMetrics?.[monitor] ?? NaN
-  if (Number.isNaN(value)) return -Infinity
-  return SCALARS[monitor] === 'higher' ? value : -value
-}
 
 /** Decides after each measurement whether the run ends. */
 export class StoppingRules {
@@ -36,7 +26,9 @@ export class StoppingRules {
     if (loss !== undefined && scores.testLoss <= loss) return 'loss'
     if (seconds >= most) return 'seconds'
     if (unplanned) return undefined
-    const score = scoreOf(scores, monitor)
+    const figure = scoreOf(scores, monitor)
+    // Of a model that has diverged: nothing would be better than what is no number.
+    const score = Number.isNaN(figure) ? -Infinity : figure
     const better = this.#best === undefined || score - this.#best > minDelta
     if (better) this.#best = score
     this.#sinceBest = better ? 0 : this.#sinceBest + 1
@@ -66,13 +58,9 @@ export class BestModel {
 
   /** Calls `weights` only if the model is better than all before. */
   async consider(measured: EvaluatedEvent, weights: () => Promise<MeasuredModel['weights']>): Promise<void> {
-    if (!Number.isFinite(measured.testLoss)) return
-    if (this.#best && !this.#isBetter(measured, this.#best.measured)) return
+    const worth = worthOf(measured, this.#monitor)
+    const before = this.#best && worthOf(this.#best.measured, this.#monitor)
+    if (!worth || (before && !isWorthMore(worth, before))) return
     this.#best = { measured, weights: await weights() }
-  }
-
-  #isBetter(now: EvaluatedEvent, before: EvaluatedEvent): boolean {
-    const [score, other] = [scoreOf(now, this.#monitor), scoreOf(before, this.#monitor)]
-    return score > other || (score === other && now.testLoss < before.testLoss)
   }
 }

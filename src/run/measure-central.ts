@@ -1,5 +1,5 @@
 import type { JobScope } from '../actors/job-scope.js'
-import { openData } from '../data/open.js'
+import { openDataForModel } from '../data/data-for-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { evaluate, type Measurement } from '../trained/evaluate.js'
@@ -40,7 +40,7 @@ export async function centralModel(
   }
 }
 
-/** Measures the central model on the test samples of the data set of this name. Throws what `openData` throws, and SHAPE_MISMATCH. */
+/** Measures the central model on the test samples of the data set of this name. Throws what `openDataForModel` throws, and SHAPE_MISMATCH. */
 export async function measureCentralOn(
   data: string,
   run: PreparedRun,
@@ -48,13 +48,13 @@ export async function measureCentralOn(
   scope: JobScope,
   statistics: () => FloatTensors
 ): Promise<Measurement> {
-  const { settings, model, programs, dataset: normalisation } = run
-  const { dataDir: directory, context, images, table } = settings
-  const dataset = await openData(data, { directory, context, images, table })
+  const { settings, model, programs, dataset: training } = run
+  const { dataDir: directory, images } = settings
+  const dataset = await openDataForModel(data, { ...training, ...model }, { directory, images })
   await actors.evaluators.takeCentral()
   const { engine, engineModule: module } = scope
   return evaluate(
-    { engine, module, model, replica: actors.evaluators.replica, program: programs.predict, normalisation, moved: actors.moved },
+    { engine, module, model, replica: actors.evaluators.replica, program: programs.predict, normalisation: training, moved: actors.moved },
     statistics(),
     dataset
   )

@@ -122,14 +122,18 @@ export class ProgressReports {
     metrics.holdAt(step.iteration)
     try {
       const answer: unknown = this.#options.settings.onStep!(step)
-      if (isThenable(answer)) await userAnswer(async () => answer, { name: 'onStep', stop })
+      if (!isThenable(answer)) return true
+      let answered = false
+      await userAnswer(async () => answer.then(() => (answered = true)), { name: 'onStep', stop })
+      // The run is stopped, and no answer came: it may still be at work.
+      if (!answered) this.#patience = -Infinity
+      return answered
     } catch (error) {
       this.#failure = { error }
       return false
     } finally {
       metrics.holdAt(undefined)
     }
-    return true
   }
 }
 

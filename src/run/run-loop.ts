@@ -11,7 +11,7 @@ import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
-import { BestModel, replayed, scoreOf, StoppingRules } from './evaluation-rules.js'
+import { BestModel, replayed, StoppingRules } from './evaluation-rules.js'
 import { leaderOf } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
 import type { Growth } from './memory/budget.js'
@@ -58,6 +58,8 @@ export class RunLoop {
   readonly #best: BestModel
   readonly #evaluations: PastEvaluation[]
   readonly #changeable: ChangeableRun
+  /** The iteration whose central model these evaluators have measured last: the last evaluation may be of the process before. */
+  #heldIteration: number | undefined
 
   constructor(options: RunLoopOptions, control: JobControl) {
     const { run, best } = options
@@ -122,15 +124,19 @@ export class RunLoop {
       const due = this.#training.schedule.measuredAfter(round)
       const saved = checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity
       const rest = Math.min(due, saved, population.restBefore(round), interventions.restBefore(round))
-      if (!stop.aborted) round = await this.#training.trainUntil(rest)
-      else if (measured) break
+      if (!stop.aborted) {
+        const trained = await this.#training.trainUntil(rest)
+        // What was measured is not the central model any more.
+        if (trained > round) measured = undefined
+        round = trained
+      } else if (measured) break
       await this.#loseHosts()
       const { failure } = this.#training
-      if (failure) await this.#failSaved(failure.error, () => this.#save({ evaluators: 'idle' }))
+      if (failure) await this.#failSaved(failure.error, () => this.#save('idle'))
       const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
       // A user who stops the run may kill it before the measurement has ended: save the training first, and wait for the disk rather than skip that.
       if (stop.aborted) await checkpoints?.settled()
-      if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save({ evaluators: 'idle' })
+      if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save('idle')
       if (measures) [measured, ended] = await this.#evaluate({ unplanned: round < due })
       if (!ended && round < this.#training.schedule.rounds) await this.#changePopulation(round)
       this.#training.emitDecisions(await this.#options.actors.synchroniser.ask.status())
@@ -169,7 +175,7 @@ export class RunLoop {
     const past = this.#evaluations.pop()
     if (past) this.#evaluations.push({ ...past, event: withoutTables(past.event) })
     this.#evaluations.push(evaluation)
-    const save = () => this.#save({ measured: event, evaluators: 'measured' })
+    const save = () => this.#save('measured')
     const ended = await this.#judge(evaluation).catch((error: unknown) => this.#failSaved(error, save))
     await save()
     return [event, ended]
@@ -192,6 +198,7 @@ export class RunLoop {
     )
     const seconds = (performance.now() - start) / 1000
     const { iterations: iteration, position } = await actors.synchroniser.ask.status()
+    this.#heldIteration = iteration
     const { train } = run.dataset
     const isText = train.stride !== undefined
     return {
@@ -239,7 +246,7 @@ export class RunLoop {
   /** If the run is stopped during the measurement, takes a checkpoint at once: the learners rest, so nothing changes meanwhile. */
   async #measureAndSaveOnStop(): Promise<EvaluatedEvent> {
     const { stop } = this.#control
-    const save = () => void this.#save({ evaluators: 'measuring' }).catch(() => {})
+    const save = () => void this.#save('measuring').catch(() => {})
     stop.addEventListener('abort', save, { once: true })
     try {
       return await this.#measure()
@@ -248,11 +255,10 @@ export class RunLoop {
     }
   }
 
-  /** Takes a checkpoint, with the measurement of the present central model if there is one. */
-  async #save({ measured, evaluators }: { measured?: EvaluatedEvent; evaluators: EvaluatorsState }): Promise<void> {
+  async #save(evaluators: EvaluatorsState): Promise<void> {
     const { checkpoints } = this.#options
     if (!checkpoints) return
-    const take = async () => checkpoints.take(await this.#state(), { evaluators, ...this.#scored(measured) })
+    const take = async () => checkpoints.take(await this.#state(), evaluators)
     // A measurement under way finds by itself that a host is lost.
     await (evaluators === 'measuring' ? take() : this.#withHostsLeft(take))
   }
@@ -260,7 +266,7 @@ export class RunLoop {
   async #state(): Promise<LoopState> {
     const { run, actors, population, interventions } = this.#options
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
-    const { learningRateScale, cuts, rule } = run.settings
+    const { learningRateScale, cuts, rule, until } = run.settings
     return {
       identity: run.identity,
       learningRateScale,
@@ -271,6 +277,7 @@ export class RunLoop {
       seconds: this.#training.seconds,
       population: population.schedule,
       measurements: this.#evaluations,
+      ...(until.monitor && { monitor: until.monitor }),
       ...(interventions.made.length > 0 && { interventions: [...interventions.made] })
     }
   }
@@ -288,16 +295,7 @@ export class RunLoop {
     const { checkpoints } = this.#options
     if (!checkpoints) return undefined
     const state = await this.#state()
-    const last = this.#evaluations.at(-1)?.event
-    const measured = last?.iteration === state.iteration ? last : undefined
-    return checkpoints.save(state, { evaluators: measured ? 'measured' : 'idle', ...this.#scored(measured) })
-  }
-
-  /** How much a checkpoint of a measured model is worth. */
-  #scored(measured: EvaluatedEvent | undefined): { readonly score?: number } {
-    const { monitor } = this.#options.run.settings.until
-    const score = measured && Number.isFinite(measured.testLoss) ? scoreOf(measured, monitor) : undefined
-    return score !== undefined && Number.isFinite(score) ? { score } : {}
+    return checkpoints.save(state, this.#heldIteration === state.iteration ? 'measured' : 'idle')
   }
 
   /** A measurement that a program asked for. */

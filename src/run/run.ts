@@ -322,7 +322,7 @@ async function begin(
 async function bestBefore({ settings, programs, resumption }: PreparedRun): Promise<MeasuredModel | undefined> {
   const { checkpoint, keep } = settings
   if (!resumption || !checkpoint || keep !== 'best') return undefined
-  return bestSoFar(checkpoint.dir, programs.train.parameters, resumption.state.iteration)
+  return bestSoFar(checkpoint.dir, programs.train.parameters, { iteration: resumption.state.iteration, monitor: settings.until.monitor })
 }
 
 /** Follows a given number or schedule of learners, or tunes their number. `before`: the memory that was free without the actors. */

@@ -54,8 +54,8 @@ export function scheduleOf(
     throw tooLong(until, `use fewer, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`)
   const { pieces, drops } = learningRatePieces(curve, clock)
   const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
-  const changed = changedLearningRates(pieces, changes)
-  const rates = optimiser.isShared ? sharedLearningRates(changed, sharing) : changed
+  // A rate that a program has set is the rate of each learner.
+  const rates = changedLearningRates(optimiser.isShared ? sharedLearningRates(pieces, sharing) : pieces, changes)
   const averages = rule.kind === 'synchronous' && rule.central.kind === 'sma'
   return {
     iterations,

@@ -94,12 +94,14 @@ async function answerOn(socket: Socket, answer: Answer): Promise<void> {
       clearTimeout(deadline)
       return answer(parsed(line))
     })
-    .then(
-      (value) => ({ answer: value ?? null }),
-      (error: unknown) => ({ error: { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) } })
-    )
+    // JSON has no room for some answers, such as a BigInt.
+    .then((value) => JSON.stringify({ answer: value ?? null }))
+    .catch((error: unknown) => {
+      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+      return JSON.stringify({ error: { code, message: messageOf(error) } })
+    })
   clearTimeout(deadline)
-  socket.end(`${JSON.stringify(reply)}\n`)
+  socket.end(`${reply}\n`)
 }
 
 /** The first line that comes. Rejects with INVALID_OPTION if the connection ends before, or if the line is too long. */

@@ -12,7 +12,9 @@ import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { unprivileged } from '../support/unprivileged.js'
 import { warningsIn } from '../support/warnings.js'
+import type { EvaluatedEvent } from '../../src/observe/events.js'
 import { entriesOf } from './support/entries.js'
+import { stateAt } from './support/measured-state.js'
 
 const WRITER = new URL('./support/endless-writer.js', import.meta.url)
 
@@ -21,14 +23,13 @@ const file =
   (path: string) =>
     writeSafetensors(path, tensors)
 
-const contents = (iteration: number, score?: number) => ({
+const contents = (iteration: number, measured?: Partial<EvaluatedEvent>) => ({
   iteration,
-  ...(score !== undefined && { score }),
   files: {
     'central.safetensors': file(['weight', { shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, iteration]) }]),
     'learner-0.safetensors': file(['velocity', { shape: [1], data: Float32Array.of(0.5) }])
   },
-  state: { position: iteration * 32, rule: { name: 'sma' }, __proto__: null }
+  state: stateAt(iteration, measured)
 })
 
 describe('The store of checkpoints', function () {
@@ -43,36 +44,52 @@ describe('The store of checkpoints', function () {
 
   it('gives back what was written', async () => {
     await using store = await CheckpointStore.open(dir)
-    const written = await store.write(contents(7, 0.5))
+    const written = await store.write(contents(7))
     const checkpoint = await Checkpoint.open(written)
     expect(checkpoint.iteration).to.equal(7)
-    expect(checkpoint.manifest.state).to.deep.equal({ position: 224, rule: { name: 'sma' } })
+    expect(checkpoint.manifest.state).to.deep.equal(stateAt(7))
     await using central = await checkpoint.file('central.safetensors')
     expect(await central.read('weight')).to.deep.equal({ shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, 7]) })
   })
 
   it('keeps the newest and the best', async () => {
     await using store = await CheckpointStore.open(dir, { keep: 2 })
-    for (const [iteration, score] of [[1], [2, 0.9], [3, 0.4], [4], [5]] as const) await store.write(contents(iteration, score))
+    await store.write(contents(1))
+    for (const [iteration, testAccuracy] of [[2, 0.9], [3, 0.4]] as const) await store.write(contents(iteration, { testAccuracy })) // prettier-ignore
+    for (const iteration of [4, 5]) await store.write(contents(iteration))
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([5, 4, 2])
-    expect(await bestOf(dir)).to.have.property('iteration', 2)
+    expect(await bestOf(dir, undefined)).to.have.property('iteration', 2)
     expect(await entriesOf(dir)).to.have.lengthOf(3)
   })
 
   it('keeps what it has just written, whatever lies beyond it', async () => {
     await using store = await CheckpointStore.open(dir, { keep: 1 })
-    const beyond = await store.write(contents(600, 0.9))
+    const beyond = await store.write(contents(600, { testAccuracy: 0.9 }))
     await writeFile(join(beyond, 'central.safetensors'), 'damaged')
-    for (const iteration of [100, 200, 300]) await store.write(contents(iteration, iteration === 100 ? 0.5 : undefined))
+    for (const iteration of [100, 200, 300]) await store.write(contents(iteration, iteration === 100 ? {} : undefined))
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([600, 300, 100])
     expect(await newestWhole(dir, () => {})).to.have.property('iteration', 300)
   })
 
-  it('is whole where a score is no finite number, and that one is not the best', async () => {
+  it('is whole where a loss is no finite number, and that one is not the best', async () => {
     await using store = await CheckpointStore.open(dir)
-    for (const [iteration, score] of [[1, 0.5], [2, NaN], [3, Infinity]] as const) await Checkpoint.open(await store.write(contents(iteration, score))) // prettier-ignore
-    expect(await bestOf(dir)).to.have.property('iteration', 1)
-    expect(await bestOf(dir, 0)).to.equal(undefined)
+    for (const [iteration, testLoss] of [[1, 2], [2, NaN], [3, Infinity]] as const) await Checkpoint.open(await store.write(contents(iteration, { testLoss, testAccuracy: null }))) // prettier-ignore
+    expect(await bestOf(dir, undefined)).to.have.property('iteration', 1)
+    expect(await bestOf(dir, undefined, 0)).to.equal(undefined)
+  })
+
+  it('keeps of equal accuracies the one with the lower loss, and of equal losses the first, as a run does', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    for (const [iteration, testLoss] of [[1, 0.9], [2, 0.8], [3, 0.8], [4, 0.85]] as const) await store.write(contents(iteration, { testLoss })) // prettier-ignore
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([4, 2])
+    expect(await bestOf(dir, undefined)).to.have.property('iteration', 2)
+  })
+
+  it('keeps the best by the figure that counts now, also of those measured while another one did', async () => {
+    const figures = [[1, 0.9, 0.7], [2, 0.8, 0.6], [3, 0.7, 0.8]] as const // prettier-ignore
+    await using store = await CheckpointStore.open(dir, { keep: 1, monitor: 'loss' })
+    for (const [iteration, testAccuracy, testLoss] of figures) await store.write(contents(iteration, { testAccuracy, testLoss }))
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([3, 2])
   })
 
   for (const name of ['checkpoint.json', 'central.safetensors']) {
@@ -136,18 +153,18 @@ describe('The store of checkpoints', function () {
 
   it('goes on from one that was on its way when the run was killed, and clears it away', async () => {
     await using store = await CheckpointStore.open(dir, { keep: 1 })
-    const written = await store.write(contents(7, 0.25))
+    const written = await store.write(contents(7, { testAccuracy: 0.25 }))
     const coming = `${written}.new`
     const newest = async () => (await newestWhole(dir, () => {}))?.folder
     await rename(written, coming)
     expect(await newest()).to.equal(coming)
-    await store.write(contents(7, 0.5))
+    await store.write(contents(7))
     expect(await entriesOf(dir)).to.deep.equal([basename(written)])
     await cp(written, coming, { recursive: true })
     expect(await newest()).to.equal(coming)
-    await store.write(contents(7, 0.75))
+    await store.write(contents(7, { testAccuracy: 0.75 }))
     expect(await entriesOf(dir)).to.deep.equal([basename(written)])
-    expect((await Checkpoint.open(written)).manifest.score).to.equal(0.75)
+    expect((await Checkpoint.open(written)).manifest.state).to.deep.equal(stateAt(7, { testAccuracy: 0.75 }))
   })
 
   it('refuses what was changed, cut short, emptied or taken away, and finds the one before', async () => {

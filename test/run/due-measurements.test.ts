@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { readManifest } from '../../src/checkpoints/manifest.js'
+import { measuredHere, type RunState } from '../../src/checkpoints/run-state.js'
 import type { CheckpointEvent, JobEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import { train, trainWith } from '../../src/run/train.js'
@@ -77,8 +78,8 @@ describe('A run that is stopped where a measurement is due', function () {
       const [dir, early] = [join(folder.path, 'run'), join(folder.path, 'early')]
       const taken = await stopped(iteration, dir, early)
       expect(taken.map(({ reason }) => reason)).to.deep.equal([null, null])
-      const { score } = await readManifest(taken.at(-1)!.folder!)
-      expect(score).to.be.within(0, 1)
+      const { state } = await readManifest(taken.at(-1)!.folder!)
+      expect(measuredHere(state as RunState)?.testLoss).to.be.within(0, 10)
       for (const [checkpoint, measured] of [
         [early, [10, 20, 30].filter((each) => each >= iteration)],
         [dir, iteration === 30 ? [] : [30]]

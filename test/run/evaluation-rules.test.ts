@@ -53,6 +53,7 @@ describe('The rules by which a run stops', () => {
 
   it('have no patience with what is not finite', () => {
     expect(verdicts({ patience: 1 }, [[null, 1], [null, NaN]])).to.deep.equal([undefined, 'patience']) // prettier-ignore
+    expect(verdicts({ patience: 2 }, [[null, NaN], [null, 1], [null, 0.5]])).to.deep.equal([undefined, undefined, undefined]) // prettier-ignore
   })
 })
 

@@ -3,6 +3,8 @@ import { actorsAt, type CentralMeasurement, type CentralModel } from '../../src/
 import type { FloatTensors } from '../../src/formats/tensor.js'
 import { openDataset } from '../../src/data/open.js'
 import { batchNorm2d, conv2d, defineModel, flatten, linear } from '../../src/model/layers.js'
+import { checkpointsIn } from '../../src/checkpoints/store.js'
+import type { Dataset } from '../../src/data/dataset.js'
 import { loadModel } from '../../src/trained/load-model.js'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -261,6 +263,44 @@ describe('the actors of a run', () => {
     const asked = job.actors.synchroniser.ask.status()
     const { cause } = await refused('ACTOR_GONE', () => asked)
     expect(cause).to.have.property('code', 'DATA_NOT_FOUND')
+  })
+
+  it('stop a run that rests to the model that it measures, keeps and gives', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = await manyRounds({ evaluateEvery: 0.5, until: { steps: 1e6 }, checkpoint: { dir: folder } })
+      const job = train(options)
+      await new Promise((resolve) => job.once('evaluated', resolve))
+      await someRoundsLater(job, 10)
+      await job.actors.synchroniser.ask.pause()
+      job.stop()
+      const finished = await job.finished
+      expect(finished).to.include({ reason: 'stopped', keptIteration: finished.iterations })
+      const [newest] = await checkpointsIn(folder)
+      expect(newest!.iteration).to.equal(finished.iterations)
+      const { testAccuracy } = await job.model.evaluate(options.data as Dataset)
+      expect(testAccuracy).to.equal(finished.testAccuracy)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('write the model that was trained, too, where a run has just gone on from its last checkpoint', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = await manyRounds({ until: { steps: 200 }, checkpoint: { dir: folder } })
+      const { testAccuracy } = await train(options).finished
+      const job = train({ ...options, until: { steps: 1e6 } })
+      const { synchroniser, checkpoints } = job.actors
+      await synchroniser.ask.pause()
+      const saved = await checkpoints.ask.save()
+      const model = await loadModel(saved)
+      expect((await model.evaluate(options.data as Dataset)).testAccuracy).to.equal(testAccuracy)
+      job.stop()
+      await job.finished
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('write checkpoints when a program asks', async () => {

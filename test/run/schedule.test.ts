@@ -5,6 +5,7 @@ import { scheduleOf, type Schedule } from '../../src/run/schedule.js'
 import { runSettings } from '../../src/run/run-settings.js'
 import { settingsOf } from '../../src/options/settings.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
+import type { Intervention } from '../../src/schedules/interventions.js'
 
 /** The rounds before which a run is measured. */
 function measurements(run: Schedule): number[] {
@@ -54,6 +55,15 @@ describe('a run’s schedule', () => {
     )
     expect(restarts).to.deep.equal([3, 4])
     expect([0, 11, 12, 15, 16, 29].map((iteration) => learningRateAt(rates, iteration))).to.deep.equal([1, 1, 0.5, 0.5, 0.25, 0.25])
+  })
+
+  it('gives each learner the rate that a program has set, also where learners share the rate of the options', () => {
+    const settings = runSettings(settingsOf({ model: 'mlp', learners: 2, batch: 5, synchroniser: 'hogwild' }), 100)
+    const shared = (changes: readonly Intervention[]) => scheduleOf(settings, 100, undefined, changes).learningRates
+    const rate = shared([])[0]!.rates[0]!
+    const set = { kind: 'set', round: 8, iteration: 8 } as const
+    expect([7, 8].map((iteration) => learningRateAt(shared([{ ...set, learningRate: 0.25 }]), iteration))).to.deep.equal([rate, 0.25])
+    expect(learningRateAt(shared([{ ...set, learningRate: { factor: 0.5 } }]), 8)).to.equal(rate / 2)
   })
 
   it('follows a period that begins later', () => {

@@ -142,6 +142,21 @@ describe('onStep', () => {
     expect(performance.now() - before).to.be.below(5_000)
   })
 
+  it('is not called again where the run was stopped and its last call has not answered', async () => {
+    const calls: number[] = []
+    const job = start({
+      until: { steps: 1e6 },
+      async onStep({ iteration }) {
+        calls.push(iteration)
+        if (iteration < 50) return
+        job.stop()
+        await new Promise(() => {})
+      }
+    })
+    await job.finished
+    expect(calls).to.deep.equal(from1to(50))
+  })
+
   it('costs a run without it nothing: no pause, and no look at losses more than 5 a second', async () => {
     counts.clear()
     const { seconds } = await start({ learners: 1, until: { steps: 20_000 }, evaluateEvery: 1e6 }).finished

@@ -207,6 +207,7 @@ describe('a job that shows itself', () => {
   describe('that takes calls', () => {
     const call = async (given: unknown): Promise<unknown> => {
       if (given === 'fail') throw new ArbalestError('INVALID_STATE', 'gate: it is shut; open it')
+      if (given === 'big') return 1n
       return { heard: given }
     }
 
@@ -218,6 +219,7 @@ describe('a job that shows itself', () => {
         heard: { method: 'pause', args: [1, 'x'] }
       })
       await refused('INVALID_STATE', () => callJob(process.pid, open!.id, 'fail'), 'gate: it is shut')
+      await refused('INTERNAL', () => callJob(process.pid, open!.id, 'big'), 'BigInt')
       await refused('INVALID_STATE', () => callJob(process.pid, deaf!.id, 1), 'takes no calls')
       await refused('ACTOR_GONE', () => callJob(process.pid, '99', 1), 'has ended')
       await refused('ACTOR_GONE', () => callJob(2 ** 22 + 1, '1', 1), 'has ended')

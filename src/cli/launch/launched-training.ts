@@ -21,7 +21,7 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<{
 }> {
   if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false }
   if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
-  const command = new Command('train').exitOverride().configureOutput({ writeOut: () => {}, outputError: () => {} })
+  const command = new Command('train').exitOverride().configureOutput({ outputError: () => {} })
   addTrainFlags(command)
   command.argument('[config]').option('--json').option('--stack')
   command.parse(words, { from: 'user' })

@@ -1,22 +1,15 @@
-import { extname } from 'node:path'
 import {
   ArbalestError,
-  datasetByEncoding,
   datasetNames,
   datasetTraits,
-  isTablePath,
   loadModel,
-  openData,
-  textNames,
-  type Dataset,
+  openDataForModel,
   type EvaluateOptions,
-  type ImageFolderOptions,
   type TrainedModel
 } from '../../index.js'
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { invalidFlag } from '../flag-values.js'
 import { count, duration, external, loss, percent } from '../text.js'
 import { metricLines } from './metric-tables.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
@@ -43,7 +36,7 @@ async function runEval(file: string, { data: given, dataDir, metrics, json = fal
   const isNamed = given !== undefined && datasetNames.includes(given)
   const model = await loadModel(file, await readingOptions({ ...flags, ...(isNamed && { data: given }) }))
   const name = given ?? usualData(model)
-  const data = await dataFor(model, name, dataDir)
+  const data = await openDataForModel(name, model, { directory: dataDir })
   // `evaluate` checks the names.
   const measurement = await model.evaluate(data, metrics && ({ metrics } as EvaluateOptions))
   const { samples, testAccuracy, testLoss, testMetrics, seconds } = measurement
@@ -74,34 +67,4 @@ function wantedData({ input, encoding }: Pick<TrainedModel, 'input' | 'encoding'
   }
   if (input.length === 1) return 'a text (--data FILE.txt), or another data set,'
   return `a data set of samples of ${input.join(' x ')} (--data NAME, or --data FOLDER with images)`
-}
-
-/** The data set in the shape that the model takes: a text in windows of the model's context, images of its size and channels. */
-async function dataFor(
-  { name: model, input, classNames, encoding }: TrainedModel,
-  name: string,
-  directory: string | undefined
-): Promise<Dataset> {
-  if (isTablePath(name)) {
-    if (!encoding || encoding.kind === 'language')
-      throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
-    return datasetByEncoding(name, encoding, classNames)
-  }
-  const isText = textNames.includes(name) || extname(name).toLowerCase() === '.txt'
-  // A model of images cannot take a text; `evaluate` refuses it by its shape.
-  if (!isText || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })
-  if (encoding?.kind === 'language') {
-    const { tokenizer, vocabulary } = encoding
-    return openData(name, { directory, context: input[0], tokenizer, vocabulary })
-  }
-  const data = await openData(name, { directory, context: input[0] })
-  // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
-  if (classNames && classNames.join() !== data.classNames?.join())
-    throw invalidFlag('--data', name, `its characters differ from those of model ${external(model)}; use the text that it was trained on`)
-  return data
-}
-
-/** Options for a folder of images. */
-function imagesLike([channels, size]: readonly number[]): ImageFolderOptions {
-  return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size }) }
 }

@@ -76,7 +76,10 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
   }
   try {
     let settings = host.settingsOf(given)
-    await follower.greet(settings)
+    const greeted = follower.greet(settings)
+    // The user may have asked for it while the hosts met.
+    if (control.stop.aborted) askToStop()
+    await greeted
     for (;;) {
       try {
         return await runs.follow(settings, forwarding, { host, follower })

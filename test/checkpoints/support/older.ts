@@ -13,6 +13,5 @@ export async function makeOlder(folder: string): Promise<void> {
   await writeSafetensors(path, tensors, { metadata: { ...metadata, counts: JSON.stringify(counts) } })
   const { cuts: __, ruleStarts: ___, ...state } = manifest.state as Record<string, unknown>
   await rm(join(folder, MANIFEST))
-  const { iteration, score } = manifest
-  await writeManifest(folder, await readdir(folder), { iteration, ...(score !== undefined && { score }), state })
+  await writeManifest(folder, await readdir(folder), { iteration: manifest.iteration, state })
 }

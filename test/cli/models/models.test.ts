@@ -7,6 +7,7 @@ import { CheckpointStore } from '../../../src/checkpoints/store.js'
 import { openDataset } from '../../../src/data/open.js'
 import type { StoredDataset } from '../../../src/data/dataset.js'
 import { decodeModel } from '../../formats/support/decode-onnx.js'
+import { stateAt } from '../../checkpoints/support/measured-state.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
@@ -97,11 +98,10 @@ describe('arbalest export, import, eval and predict', function () {
     const untrained = at('untrained.safetensors')
     expect((await run(['import', file, '--reinitialise', '*', '--out', untrained])).code).to.equal(0)
     const kept = at('kept')
-    const checkpoint = (iteration: number, score: number | undefined, from: string) => ({
+    const checkpoint = (iteration: number, testAccuracy: number | undefined, from: string) => ({
       iteration,
-      ...(score !== undefined && { score }),
       files: { [MODEL_FILE]: (path: string) => copyFile(from, path) },
-      state: {}
+      state: stateAt(iteration, testAccuracy === undefined ? undefined : { testAccuracy })
     })
     const measured = async (...flags: string[]) => (await run(['eval', kept, '--json', ...flags])).lines[0]!
     {

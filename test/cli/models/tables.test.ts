@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { datasetByEncoding } from '../../../src/data/datasets.js'
+import type { LabelledEncoding } from '../../../src/formats/encoding.js'
+import { train } from '../../../src/run/train.js'
 import { loadModel } from '../../../src/trained/load-model.js'
 import { Folder } from '../../data/support/files.js'
 import { run } from '../support/arbalest.js'
@@ -67,6 +70,20 @@ describe('arbalest on a table', () => {
       /^DATA_CORRUPT: .*commas\.csv: line 1503, column "area": expected a finite number, found "82,5"; correct it \(write it as 1234\.5\), or leave the cell empty\n$/
     const { stderr, code } = await run(['predict', model, csv])
     expect([code, stderr]).to.satisfy(([status, text]: [number, string]) => status === 1 && said.test(text), stderr)
+  })
+
+  it('measures on other rows by the encoding of the training, while it trains too', async () => {
+    // Other means and stds than those of the training.
+    const other = await folder.write('larger.csv', Buffer.from(table(ROWS.filter(({ area }) => area > 120))))
+    const job = train({ model: 'mlp', data: file, table: { target: 'price' }, until: { steps: 1e6 } })
+    await new Promise((resolve) => job.once('evaluated', resolve))
+    await job.actors.synchroniser.ask.pause()
+    const { samples, testLoss } = await job.actors.evaluator.ask.measure(other)
+    job.stop()
+    // A model of the same table: it has the same encoding.
+    const { encoding } = await loadModel(model)
+    const measured = await job.model.evaluate(await datasetByEncoding(other, encoding as LabelledEncoding))
+    expect(measured).to.include({ samples, testLoss })
   })
 
   it('measures on other rows by the encoding that the model keeps', async () => {

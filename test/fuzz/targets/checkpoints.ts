@@ -81,7 +81,6 @@ async function written(dir: string, layout: ParameterLayout): Promise<[older: st
     folders.push(
       await store.write({
         iteration,
-        score: 0.5,
         state: STATE,
         files: {
           [GROUP_FILE]: (path) => writeVectors(path, layout.parameters, parts),

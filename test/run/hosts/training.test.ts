@@ -108,4 +108,10 @@ describe('A run over hosts', () => {
     expect(first!.reason).to.equal('stopped')
     expect(second).to.deep.equal(first)
   })
+
+  it('does not begin where the user of one has stopped it before the hosts met', async () => {
+    const [first, second] = await ends(together(SHORT, { other: { signal: AbortSignal.abort() } }))
+    expect(first).to.include({ reason: 'stopped', iterations: 0 })
+    expect(second).to.deep.equal(first)
+  })
 })

@@ -1,0 +1,61 @@
+import { extname } from 'node:path'
+import { invalidOption } from '../errors.js'
+import type { SampleEncoding } from '../formats/encoding.js'
+import type { Dataset } from './dataset.js'
+import { textNames } from './dataset-names.js'
+import { datasetByEncoding } from './datasets.js'
+import type { ImageFolderOptions } from './images/image-options.js'
+import { openData } from './open.js'
+import { isTablePath } from './tables/table-file.js'
+
+/** What a trained model takes, and how its training data became that. */
+export interface ModelInput {
+  readonly name: string
+  /** One sample's shape. */
+  readonly input: readonly number[]
+  readonly classNames?: readonly string[] | undefined
+  readonly encoding?: SampleEncoding | undefined
+}
+
+/** How `openDataForModel` finds a data set. */
+export interface DataForModelOptions {
+  /** The folder of the files, or its parent. */
+  readonly directory?: string | undefined
+  /** How a folder of images is read; if omitted, in the model's size and channels. */
+  readonly images?: ImageFolderOptions | undefined
+}
+
+/**
+ * Opens a data set to measure a trained model on, by its name or path, as the model's training data was encoded: all rows of a table by the columns and classes of those that the
+ * model was trained on, a text in windows of the model's tokens, images of its size and channels. Throws what `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a
+ * table or a text that does not suit the model.
+ */
+export async function openDataForModel(
+  nameOrPath: string,
+  { name: model, input, classNames, encoding }: ModelInput,
+  { directory, images = imagesLike(input) }: DataForModelOptions = {}
+): Promise<Dataset> {
+  if (isTablePath(nameOrPath)) {
+    if (!encoding || encoding.kind === 'language') throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)
+    return datasetByEncoding(nameOrPath, encoding, classNames)
+  }
+  const isText = textNames.includes(nameOrPath) || extname(nameOrPath).toLowerCase() === '.txt'
+  // A model of images cannot take a text; its measurement refuses it by its shape.
+  if (!isText || input.length !== 1) return openData(nameOrPath, { directory, images })
+  if (encoding?.kind === 'language') {
+    const { tokenizer, vocabulary } = encoding
+    return openData(nameOrPath, { directory, context: input[0], tokenizer, vocabulary })
+  }
+  const data = await openData(nameOrPath, { directory, context: input[0] })
+  // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
+  if (classNames && classNames.join() !== data.classNames?.join())
+    throw unsuitable(nameOrPath, `its characters differ from those of model ${model}; use the text that it was trained on`)
+  return data
+}
+
+const unsuitable = (data: string, fix: string) => invalidOption('data', data, fix)
+
+/** Options for a folder of images. */
+function imagesLike([channels, size]: readonly number[]): ImageFolderOptions {
+  return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size }) }
+}
