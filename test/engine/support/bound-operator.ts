@@ -19,6 +19,8 @@ const GUARD = 64
 const RUBBISH = 0x7fc1_7fc1
 /** What a guard holds. Its words differ: an operator that computes with rubbish passes on one of its words, and would write to a guard what is there. */
 const GUARD_WORDS = Int32Array.from({ length: GUARD / 4 }, (_, i) => RUBBISH + i)
+/** By its number of words, for the same few are written again and again. */
+const rubbish = new Map<number, Int32Array>()
 /** The bits of bfloat16's negative zero: JavaScript has no such numbers, and reads their bits. */
 const NEGATIVE_ZERO_BF16 = 0x8000
 
@@ -97,11 +99,7 @@ export class BoundOperator {
   }
 
   run(values: Values, position = 0): Outcome {
-    for (const value of this.#values.raw) {
-      const words = new Int32Array(value.shape[0]!).fill(RUBBISH)
-      words.set(GUARD_WORDS, words.length - GUARD_WORDS.length)
-      this.#write(value, words)
-    }
+    for (const value of this.#values.raw) this.#write(value, rubbishWithGuard(value.shape[0]!))
     for (const [name] of present(this.#case.inputs)) this.#writeNumbers(this.#values.at(name), values[name]!)
     engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 1000, position })
     const outputs: Values = {}
@@ -110,11 +108,8 @@ export class BoundOperator {
       outputs[name] = new Float64Array(this.#read(this.#values.at(name)))
       faults.push(...this.#faults(name, outputs[name]))
     }
-    for (const value of this.#values.raw) {
-      const memory = this.#read(value)
-      if (memory.subarray(-GUARD_WORDS.length).some((word, i) => word !== GUARD_WORDS[i]))
-        faults.push(`${value.name}: written behind its end`)
-    }
+    for (const guard of this.#values.guards)
+      if (this.#read(guard).some((word, i) => word !== GUARD_WORDS[i])) faults.push(`${guard.name}: something was written`)
     return { outputs, faults }
   }
 
@@ -162,6 +157,16 @@ function countNonZero(numbers: ArrayLike<number>, negativeZero: number): number 
   return count
 }
 
+function rubbishWithGuard(words: number): Int32Array {
+  let memory = rubbish.get(words)
+  if (memory === undefined) {
+    memory = new Int32Array(words).fill(RUBBISH)
+    memory.set(GUARD_WORDS, words - GUARD_WORDS.length)
+    rubbish.set(words, memory)
+  }
+  return memory
+}
+
 const rawName = (name: string): string => `${name} as it lies`
 
 function typeOf(port: Port, precision: Precision): ElementType {
@@ -175,10 +180,11 @@ function layoutOf(port: Port, layout: string | null): string | null {
   return port.shape.length === 4 ? layout : 'plain'
 }
 
-/** Places values one behind the other in `activations`, each with a second value over the same bytes and a guard behind them. */
+/** Places values one behind the other in `activations`, each with a second value over the same bytes and a guard behind them, which is a third one. */
 class Builder {
   readonly placed: PlacedValue[] = []
   readonly raw: PlacedValue[] = []
+  readonly guards: PlacedValue[] = []
   end = 0
 
   at(name: string): PlacedValue {
@@ -208,9 +214,13 @@ class Builder {
   }
 
   #pushRaw(name: string, bytes: number, offset: number): void {
-    const words = (Math.ceil(bytes / 64) * 64 + GUARD) / 4
-    this.#push(rawName(name), [words], { type: 'i32', layout: 'plain', bytes: words * 4 }, offset)
-    this.raw.push(this.placed.at(-1)!)
+    const guarded = Math.ceil(bytes / 64) * 64
+    this.raw.push(this.#pushWords(rawName(name), guarded + GUARD, offset))
+    this.guards.push(this.#pushWords(`behind ${name}`, GUARD, offset + guarded))
+  }
+
+  #pushWords(name: string, bytes: number, offset: number): PlacedValue {
+    return this.placed[this.#push(name, [bytes / 4], { type: 'i32', layout: 'plain', bytes }, offset)]!
   }
 
   #push(name: string, shape: readonly number[], { type, layout, bytes }: AnsweredTensor, offset: number): ValueId {
