@@ -10,8 +10,8 @@
 // then its contributions are copies in slots of its own, one for each round that may be open (GeePS: Cui et al., EuroSys 2016).
 //
 // This class knows the members of each round, their contributions, and the learners that wait; Averaging does the averaging. The owner's
-// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, the
-// slots in synchronous_group_slots.cpp, and what the hosts of a run agree on in
+// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, what opens and runs the rounds in
+// synchronous_group_rounds.cpp, the slots in synchronous_group_slots.cpp, and what the hosts of a run agree on in
 // synchronous_group_hosts.cpp.
 #pragma once
 
@@ -146,6 +146,17 @@ class SynchronousGroup final : public GroupState {
   bool has_learners_in(int64_t round) const;
   // No learner of this process takes part any more; the group goes on as a host without learners until all hosts rest.
   void give_up_learners();
+
+  // Steps of enter(), which release the lock while they wait.
+  // Until the learner's next iteration may begin, or the learner rests before it.
+  Outcome await_start(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled);
+  // Whether the step begins at the central model, and at which one. Fixed before the wait for that model: a restart that is planned
+  // meanwhile is not one of this round, which is open.
+  Ticket begin_ticket(const RoundMember& member, const OpenRound& round) const;
+  // Until the model is there at which the step begins, unless the learner pulls its buckets one by one.
+  Outcome await_adopted_model(Lock& lock, int learner, const Ticket& ticket, Clock::time_point deadline,
+                              const std::atomic<bool>& cancelled);
+  void complete_ticket(int learner, Ticket& ticket);
 
   Outcome await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   // Until the rounds before this one are whole, or, of the last of them, this bucket is made.

@@ -15,102 +15,75 @@ constexpr std::chrono::microseconds kPolls{100};
 
 }  // namespace
 
-OpenRound& SynchronousGroup::open(int64_t number) {
-  if (OpenRound* const found = rounds_.find(number)) return *found;
-  // Over hosts a learner may join later than at the next round, and enter before the others have opened those in between.
-  while (unopened_round() < number) open(unopened_round());
-  OpenRound round;
-  round.number = number;
-  round.length = schedule_.length(number);
-  round.position = position_;
-  round.restarts = schedule_.restarts(number);
-  const auto members = members_in(number);
-  for (const auto& [learner, member] : members) {
-    round.members.push_back(learner);
-    round.devices.push_back(member->device);
-  }
-  round.learners = agreement_ ? agreement_->learners(number) : static_cast<int64_t>(round.members.size());
-  round.alpha = alpha_.value_or(std::min(1.0 / static_cast<double>(std::max<int64_t>(round.learners, 1)), 0.5));
-  position_ += static_cast<uint64_t>(round.learners * round.length * spec_.batch);
-  round.next_position = position_;
-  OpenRound& opened = rounds_.open(std::move(round), averaging_.buckets().size(), averaging_.devices());
-  for (const auto& [learner, member] : counted_) rounds_.evict(learner);
-  averaging_.set_present(number, opened.present);
-  recorder_.open(number, schedule_.first_iteration(number), opened.members);
-  for (const auto& [learner, member] : counted_) recorder_.evict(learner);
-  std::erase_if(counted_, [&](const auto& left) { return left.second.departs->until <= number + 1; });
-  return opened;
-}
-
-std::vector<std::pair<int, const RoundMember*>> SynchronousGroup::members_in(int64_t round) const {
-  std::vector<std::pair<int, const RoundMember*>> found;
-  if (agreement_ && stopped_) return found;
-  for (const auto& [learner, member] : members_)
-    if (member.round <= round && (!member.departs || round < member.departs->until)) found.emplace_back(learner, &member);
-  for (const auto& [learner, member] : counted_)
-    if (round < member.departs->until) found.emplace_back(learner, &member);
-  std::ranges::sort(found, {}, [](const auto& each) { return each.second->joined; });
-  return found;
-}
-
 Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) {
   Lock lock(mutex_);
-  const RoundMember* const found = members_.find(learner);
-  if (!found) return Outcome::evicted;
-  const RoundMember& member = *found;
+  const RoundMember* const member = members_.find(learner);
+  if (!member) return Outcome::evicted;
   if (stopped_ || cancelled) return Outcome::cancelled;
-  if (member.departs_before_round()) {
+  if (member->departs_before_round()) {
     remove(lock, learner);
     return Outcome::evicted;
   }
-  if (agreement_ && member.iteration_in_round == 0) {
-    const Outcome outcome = await_agreement(lock, learner, member.round, deadline, cancelled);
-    if (outcome != Outcome::done) return outcome;
-  } else if (member.iteration_in_round == 0 && schedule_.rests_before(member.round)) {
-    // Paused means that the central model is whole: it may be measured, saved or replaced.
-    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
-    return outcome == Outcome::done ? Outcome::paused : outcome;
-  } else if (member.iteration_in_round == 0) {
-    // One that has just joined begins after the open rounds, and does not open another beside as many as there may be.
-    const Outcome outcome = await_round(lock, learner, member.round + 1 - kMostOpen - rule().slack, deadline, cancelled);
-    if (outcome != Outcome::done) return outcome;
-  }
-  const int64_t number = members_.at(learner).round;
-  const OpenRound& round = open(number);
+  // Waiting releases the lock: members and rounds are looked up again after it.
+  if (const Outcome outcome = await_start(lock, learner, deadline, cancelled); outcome != Outcome::done) return outcome;
+  const OpenRound& round = open(members_.at(learner).round);
   if (members_.at(learner).departs_within_round()) {
     remove(lock, learner);
     return Outcome::evicted;
   }
-  const bool begins = members_.at(learner).iteration_in_round == 0;
-  const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
-  const bool adopts = restarts_optimiser || (begins && rule().adopts);
-  const bool pulls = adopts && pulls_buckets();
-  // The same before and after the wait: a restart that is planned meanwhile is not one of this round, which is open.
-  const int64_t oldest = oldest_model(number);
-  if ((adopts && !pulls) || (rule().lockstep && begins)) {
-    const Outcome outcome = await_round(lock, learner, oldest, deadline, cancelled);
-    if (outcome != Outcome::done) return outcome;
-  }
-  // While the lock was released, `round` may have become a dangling reference: look it up again.
-  RoundMember& self = members_.at(learner);
-  const OpenRound& entered = open(self.round);
-  ticket.round = self.round;
-  ticket.iteration = schedule_.first_iteration(self.round) + self.iteration_in_round;
-  const int64_t order = entered.order_of(learner), place = agreement_ ? agreement_->place(self.round, order) : order;
-  ticket.position = entered.position + static_cast<uint64_t>((self.iteration_in_round * entered.learners + place) * spec_.batch);
-  ticket.device = self.device;
-  ticket.rate = schedule_.rate(ticket.iteration);
-  ticket.alpha = entered.alpha;
-  ticket.contributes = self.iteration_in_round == entered.length - 1;
-  ticket.adopts = adopts;
-  ticket.pulls = pulls;
-  ticket.restarts_optimiser = restarts_optimiser;
-  ticket.model = oldest;
-  if (rule().latest) ticket.model = std::max(ticket.model, round_);
-  if (restarts_optimiser) self.first = self.round;
-  self.fresh = false;
-  self.length = entered.length;
+  Ticket entered = begin_ticket(members_.at(learner), round);
+  if (const Outcome outcome = await_adopted_model(lock, learner, entered, deadline, cancelled); outcome != Outcome::done) return outcome;
+  complete_ticket(learner, entered);
+  ticket = entered;
   return Outcome::done;
+}
+
+Outcome SynchronousGroup::await_start(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
+  const RoundMember& member = members_.at(learner);
+  if (member.iteration_in_round != 0) return Outcome::done;
+  if (agreement_) return await_agreement(lock, learner, member.round, deadline, cancelled);
+  if (schedule_.rests_before(member.round)) {
+    // Paused means that the central model is whole: it may be measured, saved or replaced.
+    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
+    return outcome == Outcome::done ? Outcome::paused : outcome;
+  }
+  // One that has just joined begins after the open rounds, and does not open another beside as many as there may be.
+  return await_round(lock, learner, member.round + 1 - kMostOpen - rule().slack, deadline, cancelled);
+}
+
+Ticket SynchronousGroup::begin_ticket(const RoundMember& member, const OpenRound& round) const {
+  const bool begins = member.iteration_in_round == 0;
+  Ticket ticket;
+  ticket.restarts_optimiser = begins && (member.fresh || round.restarts);
+  ticket.adopts = ticket.restarts_optimiser || (begins && rule().adopts);
+  ticket.pulls = ticket.adopts && pulls_buckets();
+  ticket.model = oldest_model(round.number);
+  return ticket;
+}
+
+Outcome SynchronousGroup::await_adopted_model(Lock& lock, int learner, const Ticket& ticket, Clock::time_point deadline,
+                                              const std::atomic<bool>& cancelled) {
+  const bool adopts_whole = ticket.adopts && !ticket.pulls;
+  const bool begins_in_lockstep = rule().lockstep && members_.at(learner).iteration_in_round == 0;
+  if (!adopts_whole && !begins_in_lockstep) return Outcome::done;
+  return await_round(lock, learner, ticket.model, deadline, cancelled);
+}
+
+void SynchronousGroup::complete_ticket(int learner, Ticket& ticket) {
+  RoundMember& member = members_.at(learner);
+  const OpenRound& round = open(member.round);
+  ticket.round = member.round;
+  ticket.iteration = schedule_.first_iteration(member.round) + member.iteration_in_round;
+  const int64_t order = round.order_of(learner), place = agreement_ ? agreement_->place(member.round, order) : order;
+  ticket.position = round.position + static_cast<uint64_t>((member.iteration_in_round * round.learners + place) * spec_.batch);
+  ticket.device = member.device;
+  ticket.rate = schedule_.rate(ticket.iteration);
+  ticket.alpha = round.alpha;
+  ticket.contributes = member.iteration_in_round == round.length - 1;
+  if (rule().latest) ticket.model = std::max(ticket.model, round_);
+  if (ticket.restarts_optimiser) member.first = member.round;
+  member.fresh = false;
+  member.length = round.length;
 }
 
 void SynchronousGroup::check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const {
@@ -327,109 +300,6 @@ void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t 
 void SynchronousGroup::arrive(int learner, const Ticket& ticket, const Contribution& contribution) {
   for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket)
     arrive(learner, ticket.device, ticket.round, bucket, contribution);
-}
-
-void SynchronousGroup::begin_round(OpenRound& round) {
-  round.begun = true;
-  const int64_t first = schedule_.first_iteration(round.number);
-  averaging_.begin({round.number, first, round.position, round.next_position, schedule_.rate(first + round.length - 1), round.restarts},
-                   round.present.size());
-}
-
-// An error ends the group, not the caller alone: the other learners would wait for a sum of this round that never comes.
-void SynchronousGroup::advance() {
-  try {
-    take_complete_gatherings();
-  } catch (...) {
-    fail(std::current_exception());
-  }
-}
-
-void SynchronousGroup::take_complete_gatherings() {
-  if (rounds_.empty()) return;
-  OpenRound& round = rounds_.front();
-  // Over hosts there are rounds without learners of this process.
-  if (!round.begun && round.present.empty()) begin_round(round);
-  for (size_t bucket = 0; bucket < round.buckets.size(); ++bucket)
-    for (size_t device = 0; device < averaging_.devices(); ++device) {
-      Gathering& gathering = round.buckets[bucket][device];
-      if (gathering.complete || !gathering.pending.empty()) continue;
-      gathering.complete = true;
-      if (!round.begun) begin_round(round);
-      averaging_.take_contributions(bucket, device, gathering.contributions(round.members));
-      changed_.announce();
-    }
-}
-
-void SynchronousGroup::finish_round() {
-  iteration_ = schedule_.first_iteration(round_) + rounds_.front().length;
-  if (recorder_.measures(round_)) record_distances(rounds_.front());
-  recorder_.finish(round_, averaging_.take_pass_seconds());
-  rounds_.close_front();
-  whole_rounds_.store(++round_, std::memory_order_release);
-  advance();  // where the next round's members are all gone
-  go_on();
-  changed_.announce();
-}
-
-void SynchronousGroup::help(Lock& lock) {
-  try {
-    while (const auto pass = averaging_.next_pass()) {
-      lock.unlock();
-      const bool last = averaging_.work_on(*pass);
-      lock.lock();
-      if (!last) continue;
-      if (averaging_.finish(*pass))
-        finish_round();
-      else
-        changed_.announce();
-    }
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    fail(std::current_exception());
-  }
-}
-
-void SynchronousGroup::record_distance(int learner, const Ticket& ticket, const Memory& weights) {
-  std::shared_ptr<Memory> difference;
-  {
-    const std::lock_guard lock(mutex_);
-    const RoundMember* const member = members_.find(learner);
-    if (!member || !member->difference || !recorder_.measures(ticket.round)) return;
-    difference = member->difference;
-  }
-  const Clock::time_point from = Clock::now();
-  const double distance = averaging_.distance(ticket.device, ticket.model, weights, *difference);
-  const std::lock_guard lock(mutex_);
-  recorder_.add_cost(seconds_since(from));
-  recorder_.set_distance(ticket.round, learner, distance);
-}
-
-void SynchronousGroup::record_distances(const OpenRound& round) {
-  if (takes_gradients())
-    for (int learner : round.members) recorder_.set_distance(round.number, learner, 0);
-  if (!rule().lockstep) return;
-  const UsedStream used = averaging_.use_stream(0);
-  const Clock::time_point from = Clock::now();
-  for (const auto& [learner, contribution] : round.buckets.front().front().arrived) {
-    const RoundMember* const member = members_.find(learner);
-    if (!member || !member->difference || !contribution.due) continue;
-    recorder_.set_distance(round.number, learner,
-                           averaging_.distance(0, round.number, *contribution.due->learner.weights, *member->difference));
-  }
-  recorder_.add_cost(seconds_since(from));
-}
-
-void SynchronousGroup::take_sum(const BucketReduction& reduction) {
-  Lock lock(mutex_);
-  averaging_.take_sum(reduction);
-  changed_.announce();
-  help(lock);
-}
-
-void SynchronousGroup::fail(std::exception_ptr failure) {
-  averaging_.fail(std::move(failure));
-  changed_.announce();
 }
 
 }  // namespace arbalest
