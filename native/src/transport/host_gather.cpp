@@ -28,7 +28,7 @@ std::shared_ptr<const HostGather::Turn> HostGather::begin(std::span<const std::b
   std::ranges::copy(own, place(rank()).begin());
   const std::vector<int> others = hosts_->others();
   const std::lock_guard lock(mutex_);
-  // A host may be known as lost before the owners of the link are told.
+  // A host may be known as lost before the clients of the link are told.
   for (int host = 0; host < size() && !loss_; ++host) loss_ = hosts_->loss_of(host);
   turn->left = 2 * others.size();
   const auto done = [this, turn] { arrive(*turn); };

@@ -106,7 +106,7 @@ void HostMessages::arrive(int rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     peer.arrived.push_back(std::move(peer.body));
     const auto received = std::make_shared<const uint64_t>(++peer.received);
-    // It belongs to no owner: where the other host takes no messages any more, none waits for it.
+    // It belongs to no client: where the other host takes no messages any more, none waits for it.
     hosts_.send(nullptr, Channel::control, rank, kReceivedTag, bytes_of(*received), [received] {});
   }
   wake();

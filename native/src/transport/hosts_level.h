@@ -21,7 +21,7 @@
 // this, such as the states of an optimiser, is there alone: after the loss of a host the others cannot go on.
 //
 // Without one, after the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums
-// begin anew, without the part of the lost one; its chunks are dealt out among the hosts that are left.
+// begin anew, without the part of the lost one; its chunks are dealt out among the hosts that are left (hosts_level_recovery.cpp).
 #pragma once
 
 #include <deque>
@@ -59,6 +59,8 @@ class HostsLevel final : public Level {
 
  private:
   static constexpr int kNone = -1;
+  // Added to the tag; on the channel of data and on that of words.
+  static constexpr int kChunks = 0, kSums = 1, kCounts = 0;
   struct Chunk {
     Bucket range;
     // Of an own one:
@@ -160,7 +162,7 @@ class HostsLevel final : public Level {
   std::condition_variable changed_;
   bool called_ = false;             // something has changed, or wake() has been called
   bool paused_ = false;             // between state() and go_on()
-  std::exception_ptr lost_;         // an owner, with what its rule keeps
+  std::exception_ptr lost_;         // with a rule: the failure, once an owner of chunks is lost together with its optimiser states
   bool is_summing_ = false;         // a thread adds up a chunk, without the lock
   std::vector<size_t> others_;      // hosts that are there, beginning with the one after this
   std::vector<size_t> neighbours_;  // those of them in this rack

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -12,16 +11,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Clock::duration kShortestPause = 50us, kLongestPause = 1ms, kForeseenPause = 4ms, kIdlePause = 10ms;
-// Polls without a pause after something has moved: a message seldom comes alone.
-constexpr int kEagerPolls = 20;
+constexpr Clock::duration kLongestPause = 1ms, kForeseenPause = 4ms, kIdlePause = 10ms;
 constexpr auto kBeat = 1s;
 // A longer time between two turns of the thread is that of a process which was stopped itself.
 constexpr double kLongestTurn = 0.2;
-// For what is being sent when its owner goes.
+// For what is being sent when its client goes.
 constexpr auto kPatience = 5s;
-// On the control channel; HostMessages has those between.
-constexpr int kBeatTag = 0, kStateLengthTag = 4, kStateTag = 5;
+// On the control channel, beside those of HostMessages and of the recovery.
+constexpr int kBeatTag = 0;
 constexpr std::byte kBeating{1}, kEnding{2};
 
 }  // namespace
@@ -58,16 +55,16 @@ void HostsThread::wait_until_open() const {
   if (!opened_) std::rethrow_exception(failure_);
 }
 
-void HostsThread::send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done) {
-  order({owner, true, channel, to, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, std::move(done)});
+void HostsThread::send(const void* client, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done) {
+  order({client, true, channel, to, tag, {const_cast<std::byte*>(bytes.data()), bytes.size()}, std::move(done)});
 }
 
-void HostsThread::receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
-  order({owner, false, channel, from, tag, bytes, std::move(done)});
+void HostsThread::receive(const void* client, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
+  order({client, false, channel, from, tag, bytes, std::move(done)});
 }
 
-void HostsThread::foresee(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
-  order({owner, false, channel, from, tag, bytes, std::move(done), true});
+void HostsThread::foresee(const void* client, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done) {
+  order({client, false, channel, from, tag, bytes, std::move(done), true});
 }
 
 void HostsThread::order(Order order) {
@@ -77,40 +74,40 @@ void HostsThread::order(Order order) {
   called_.notify_one();
 }
 
-void HostsThread::await(const void* owner, bool awaits) {
+void HostsThread::await(const void* client, bool awaits) {
   const std::lock_guard lock(mutex_);
   if (!awaits) {
-    awaiting_.erase(owner);
-  } else if (awaiting_.insert(owner).second) {
+    awaiting_.erase(client);
+  } else if (awaiting_.insert(client).second) {
     is_called_ = true;
     called_.notify_one();
   }
 }
 
-void HostsThread::give_up(const void* owner) noexcept {
+void HostsThread::give_up(const void* client) noexcept {
   {
     const std::lock_guard opening(opening_->mutex);
     if (!opening_->is_over) {
       // Nothing of it is under way, and its thread cannot answer.
       const std::lock_guard lock(mutex_);
-      std::erase_if(orders_, [&](const Order& order) { return order.owner == owner; });
-      on_change_.erase(owner);
-      awaiting_.erase(owner);
+      std::erase_if(orders_, [&](const Order& order) { return order.client == client; });
+      on_change_.erase(client);
+      awaiting_.erase(client);
       return;
     }
   }
   std::unique_lock lock(mutex_);
-  awaiting_.erase(owner);
-  to_leave_.push_back(owner);
+  awaiting_.erase(client);
+  to_leave_.push_back(client);
   called_.notify_one();
-  answered_.wait(lock,
-                 [&] { return closed_ || (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0); });
-  on_change_.erase(owner);
+  answered_.wait(
+      lock, [&] { return closed_ || (std::ranges::count(to_leave_, client) == 0 && std::ranges::count(leaving_clients_, client) == 0); });
+  on_change_.erase(client);
 }
 
-void HostsThread::on_change(const void* owner, Done changed, Recovery recovery) {
+void HostsThread::on_change(const void* client, Done changed, Recovery recovery) {
   const std::lock_guard lock(mutex_);
-  on_change_[owner] = {owner, std::move(changed), std::move(recovery)};
+  on_change_[client] = {client, std::move(changed), std::move(recovery)};
 }
 
 std::vector<int> HostsThread::others() const {
@@ -208,7 +205,7 @@ void HostsThread::join(std::unique_ptr<Link> link) {
   tell_change();
 }
 
-// None of their owners leaves before give_up() is answered, by this thread.
+// None of their clients leaves before give_up() is answered, by this thread.
 void HostsThread::tell_change() {
   for (const Listener& each : listeners()) each.changed();
 }
@@ -217,8 +214,8 @@ void HostsThread::tell_change() {
 std::vector<HostsThread::Listener> HostsThread::listeners() const {
   const std::lock_guard lock(mutex_);
   std::vector<Listener> found;
-  for (const auto& [owner, listener] : on_change_)
-    if (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0) found.push_back(listener);
+  for (const auto& [client, listener] : on_change_)
+    if (std::ranges::count(to_leave_, client) == 0 && std::ranges::count(leaving_clients_, client) == 0) found.push_back(listener);
   return found;
 }
 
@@ -266,7 +263,7 @@ void HostsThread::take_calls() {
     const std::lock_guard lock(mutex_);
     orders.swap(orders_);
     leaving.swap(to_leave_);
-    leaving_owners_.insert(leaving_owners_.end(), leaving.begin(), leaving.end());
+    leaving_clients_.insert(leaving_clients_.end(), leaving.begin(), leaving.end());
     ends = ends_ && !ending_;
     if (over_) throw Error("INVALID_STATE", "hosts: this process has left them");
     if (abort_) {
@@ -276,13 +273,13 @@ void HostsThread::take_calls() {
   }
   if (!orders.empty()) eager_ = kEagerPolls;
   for (Order& order : orders) start(std::move(order));
-  for (const void* owner : leaving) cancel_receives(owner);
+  for (const void* client : leaving) cancel_receives(client);
   if (!ends) return;
   ending_ = true;
   beat();
 }
 
-// After a loss nothing is started: the owners start again.
+// After a loss nothing is started: the clients start again.
 void HostsThread::start(Order order) {
   if (loss_ || is_lost(order.rank)) return;
   ask_link([&] {
@@ -291,123 +288,8 @@ void HostsThread::start(Order order) {
                                                 : link_->receive(order.channel, rank, order.tag, order.bytes);
     const Urgency urgency = order.channel == Channel::control ? Urgency::none : order.is_foreseen ? Urgency::foreseen : Urgency::awaited;
     ++under_way_by_urgency_[static_cast<size_t>(urgency)];
-    under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgency, false, std::move(order.done)});
+    under_way_.emplace(transfer, UnderWay{order.client, order.sends, urgency, false, std::move(order.done)});
   });
-}
-
-template <class Call> void HostsThread::ask_link(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    if (error.code() != "HOST_LOST") throw;
-    loss_ = error.what();
-  }
-}
-
-void HostsThread::recover() {
-  // An owner that comes meanwhile begins among those that are left.
-  std::vector<Listener> owners;
-  std::optional<std::map<uint64_t, std::map<int, Bytes>>> states;
-  while (!states) {
-    const std::string reason = *std::exchange(loss_, std::nullopt);
-    const std::vector<int> former = link_->shrink();
-    if (former.empty()) throw Error("HOST_LOST", reason);
-    under_way_.clear();
-    under_way_by_urgency_ = {};
-    take_survivors(former, reason);
-    owners = listeners();
-    states = all_states(states_of(owners));
-  }
-  for (const Listener& each : owners) each.recovery.go_on((*states)[each.recovery.key]);
-  for (const int rank : others()) {
-    peers_[static_cast<size_t>(rank)] = {};
-    expect_beat(rank);
-  }
-  beat();
-  last_turn_ = Clock::now();
-  eager_ = kEagerPolls;
-  tell_change();
-}
-
-void HostsThread::take_survivors(const std::vector<int>& former, const std::string& reason) {
-  std::vector<int> now(link_ranks_.size(), -1);
-  for (size_t host = 0; host < link_ranks_.size(); ++host) {
-    const auto found = std::ranges::find(former, link_ranks_[host]);
-    if (link_ranks_[host] >= 0 && found != former.end()) now[host] = static_cast<int>(found - former.begin());
-  }
-  link_ranks_ = std::move(now);
-  const std::lock_guard lock(mutex_);
-  for (int host = 0; host < size_; ++host)
-    if (link_ranks_[static_cast<size_t>(host)] < 0) lost_.emplace(host, "host " + std::to_string(host) + ": " + reason);
-}
-
-HostsThread::Bytes HostsThread::states_of(const std::vector<Listener>& owners) {
-  Bytes all;
-  const auto append = [&](const void* from, size_t bytes) {
-    all.resize(all.size() + bytes);
-    std::memcpy(all.data() + all.size() - bytes, from, bytes);
-  };
-  for (const Listener& each : owners) {
-    const Bytes state = each.recovery.state();
-    const uint64_t header[] = {each.recovery.key, state.size()};
-    append(header, sizeof header);
-    if (!state.empty()) append(state.data(), state.size());
-  }
-  // Those that came before their owners paused.
-  const std::lock_guard lock(mutex_);
-  std::erase_if(orders_, [&](const Order& order) { return std::ranges::count(owners, order.owner, &Listener::owner) > 0; });
-  return all;
-}
-
-std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread::all_states(const Bytes& own) {
-  const std::vector<int> others = this->others();
-  std::map<int, uint64_t> lengths;
-  std::map<int, Bytes> whole;
-  const uint64_t length = own.size();
-  bool has_come = false;
-  ask_link([&] {
-    std::vector<Link::Transfer> transfers;
-    for (const int host : others) {
-      const int rank = link_ranks_[static_cast<size_t>(host)];
-      transfers.push_back(link_->receive(Channel::control, rank, kStateLengthTag, std::as_writable_bytes(std::span(&lengths[host], 1))));
-      transfers.push_back(link_->send(Channel::control, rank, kStateLengthTag, std::as_bytes(std::span(&length, 1))));
-    }
-    if (!wait_for(std::exchange(transfers, {}))) return;
-    for (const int host : others) {
-      const int rank = link_ranks_[static_cast<size_t>(host)];
-      whole[host].resize(lengths[host]);
-      transfers.push_back(link_->receive(Channel::control, rank, kStateTag, whole[host]));
-      transfers.push_back(link_->send(Channel::control, rank, kStateTag, own));
-    }
-    has_come = wait_for(std::move(transfers));
-  });
-  if (!has_come) return std::nullopt;
-  whole[rank_] = own;
-  std::map<uint64_t, std::map<int, Bytes>> states;
-  for (const auto& [host, bytes] : whole)
-    for (size_t at = 0; at < bytes.size();) {
-      uint64_t header[2];
-      std::memcpy(header, bytes.data() + at, sizeof header);
-      at += sizeof header;
-      states[header[0]][host].assign(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                                     bytes.begin() + static_cast<std::ptrdiff_t>(at + header[1]));
-      at += header[1];
-    }
-  return states;
-}
-
-bool HostsThread::wait_for(std::vector<Link::Transfer> transfers) {
-  const Clock::time_point begin = Clock::now();
-  while (!transfers.empty() && !loss_) {
-    std::vector<Link::Transfer> done;
-    link_->poll(done);
-    for (const Link::Transfer each : done) std::erase(transfers, each);
-    if (std::chrono::duration<double>(Clock::now() - begin).count() >= deadline_)
-      throw Error("HOST_LOST", "hosts: those that are left have not agreed on how to go on within " +
-                                   std::to_string(static_cast<int>(deadline_)) + " s");
-    std::this_thread::sleep_for(kShortestPause);
-  }
-  return transfers.empty();
 }
 
 bool HostsThread::poll() {
@@ -454,21 +336,21 @@ void HostsThread::take_beat(int rank) {
 
 // Each has been told of all others' end, so that none is missed.
 bool HostsThread::all_end() const {
-  if (!ending_ || std::ranges::any_of(under_way_, [this](const auto& each) { return each.second.owner == this && each.second.sends; }))
+  if (!ending_ || std::ranges::any_of(under_way_, [this](const auto& each) { return each.second.client == this && each.second.sends; }))
     return false;
   return std::ranges::all_of(others(), [this](int rank) { return peers_[static_cast<size_t>(rank)].ends; });
 }
 
-bool HostsThread::has_transfers(const void* owner) const {
-  return std::ranges::any_of(under_way_, [&](const auto& each) { return each.second.owner == owner; });
+bool HostsThread::has_transfers(const void* client) const {
+  return std::ranges::any_of(under_way_, [&](const auto& each) { return each.second.client == client; });
 }
 
-void HostsThread::cancel_receives(const void* owner) {
+void HostsThread::cancel_receives(const void* client) {
   for (auto each = under_way_.begin(); each != under_way_.end();) {
     UnderWay& transfer = each->second;
-    if (transfer.owner == owner) transfer.given_up = true;
+    if (transfer.client == client) transfer.given_up = true;
     bool cancelled = false;
-    if (transfer.owner == owner && !transfer.sends && !loss_) ask_link([&] { cancelled = link_->cancel(each->first); });
+    if (transfer.client == client && !transfer.sends && !loss_) ask_link([&] { cancelled = link_->cancel(each->first); });
     if (!cancelled) {
       ++each;
       continue;
@@ -476,21 +358,21 @@ void HostsThread::cancel_receives(const void* owner) {
     --under_way_by_urgency_[static_cast<size_t>(transfer.urgency)];
     each = under_way_.erase(each);
   }
-  leaving_.push_back({owner, Clock::now() + kPatience});
+  leaving_.push_back({client, Clock::now() + kPatience});
 }
 
 void HostsThread::let_go() {
   const Clock::time_point now = Clock::now();
   for (const Leaving& each : leaving_) {
-    if (!has_transfers(each.owner)) {
+    if (!has_transfers(each.client)) {
       const std::lock_guard lock(mutex_);
-      std::erase(leaving_owners_, each.owner);
+      std::erase(leaving_clients_, each.client);
       answered_.notify_all();
     } else if (now >= each.latest) {
       throw Error("HOST_LOST", "host " + std::to_string(rank_) + ": its group has ended while the other hosts were in a round of theirs");
     }
   }
-  std::erase_if(leaving_, [&](const Leaving& each) { return !has_transfers(each.owner); });
+  std::erase_if(leaving_, [&](const Leaving& each) { return !has_transfers(each.client); });
 }
 
 void HostsThread::end_link() {
@@ -505,7 +387,7 @@ void HostsThread::end_link() {
 }
 
 void HostsThread::close(std::exception_ptr failure) noexcept {
-  // First, so that nothing touches the owners' memory any more.
+  // First, so that nothing touches the clients' memory any more.
   link_.reset();
   under_way_.clear();
   {

@@ -1,15 +1,16 @@
-// The thread that makes every call of a link. Groups and messages queue their transfers to it, and are told when these are done.
+// The thread that makes every call of a link. Its clients, such as the levels and the messages of groups, queue their transfers to it, and
+// are told when these are done.
 //
 // It also watches the other hosts: each sends a beat every second, whatever its learners and its JavaScript do, so that a host is lost by
 // silence alone and never by slowness. After a loss, or any other fault of the link, every transfer is given up and failure() tells why.
 //
-// Where the link itself notices the loss and can shrink, the hosts that are left go on instead: every transfer is given up too, the owners
-// of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks; a lost one has its own no
-// more.
+// Where the link itself notices the loss and can shrink, the hosts that are left go on instead (hosts_thread_recovery.cpp): every transfer
+// is given up too, the clients of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks;
+// that of a lost one is not used again.
 //
 // An MPI library works in its calls alone, so the thread polls: at once after something has moved, then at pauses that grow from 50 us to
 // 1 ms while something is awaited, and faster to 4 ms while receives are only foreseen. A poll takes a core from a learner for a moment, so
-// owners tell what they wait for. Without words and data under way it looks for beats and messages every 10 ms.
+// clients tell what they wait for. Without words and data under way it looks for beats and messages every 10 ms.
 #pragma once
 
 #include <array>
@@ -38,10 +39,10 @@ class HostsThread {
   using Done = std::function<void()>;
   using Bytes = std::vector<std::byte>;
 
-  // How an owner goes on after the loss of a host. Both are called in the hosts' thread, are short, and throw nothing but a fault of the
-  // program. From state() until go_on() the owner starts no transfer; all that it had under way has been given up.
+  // How a client goes on after the loss of a host. Both are called in the hosts' thread, are short, and throw nothing but a fault of the
+  // program. From state() until go_on() the client starts no transfer; all that it had under way has been given up.
   struct Recovery {
-    uint64_t key;                                            // the same on all hosts, and of no other owner of this one
+    uint64_t key;                                            // the same on all hosts, and of no other client of this one
     std::function<Bytes()> state;                            // may be called again before go_on(), if a further host is lost
     std::function<void(const std::map<int, Bytes>&)> go_on;  // with the states of the hosts that are left, by rank, this one's among them
   };
@@ -75,20 +76,20 @@ class HostsThread {
   // HOST_LOST, with the reason; null for a host that is there.
   std::exception_ptr loss_of(int rank) const;
 
-  // They return at once; any thread may call them. What goes to a lost host, or is to come from it, is dropped. `owner` stands for those
+  // They return at once; any thread may call them. What goes to a lost host, or is to come from it, is dropped. `client` stands for those
   // transfers that are given up together. Its memory is read or written until `done` is called, or give_up() returns.
-  void send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
-  void receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
-  // A receive before anybody waits for its message: it is awaited while await(owner, true) holds.
-  void foresee(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
-  void await(const void* owner, bool awaits);
-  // When it returns, nothing of the owner is under way and none of its `done` will be called. Receives are given up. What is being sent
+  void send(const void* client, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
+  void receive(const void* client, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
+  // A receive before anybody waits for its message: it is awaited while await(client, true) holds.
+  void foresee(const void* client, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
+  void await(const void* client, bool awaits);
+  // When it returns, nothing of the client is under way and none of its `done` will be called. Receives are given up. What is being sent
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
-  void give_up(const void* owner) noexcept;
+  void give_up(const void* client) noexcept;
 
-  // `changed` is called in the hosts' thread when the link opens, loses a host, fails or ends, until give_up(owner): the owner looks by
+  // `changed` is called in the hosts' thread when the link opens, loses a host, fails or ends, until give_up(client): the client looks by
   // itself whether it has done so before. It is short, and does not throw.
-  void on_change(const void* owner, Done changed, Recovery recovery);
+  void on_change(const void* client, Done changed, Recovery recovery);
   // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
   std::exception_ptr failure() const;
   // The end that all hosts agree on: the link ends once each of them has called it. What is under way then is given up. Returns at once.
@@ -101,9 +102,13 @@ class HostsThread {
   void abort(int code);
 
  private:
+  static constexpr auto kShortestPause = std::chrono::microseconds(50);
+  // Polls without a pause after something has moved: a message seldom comes alone.
+  static constexpr int kEagerPolls = 20;
+
   enum class Urgency : uint8_t { none, foreseen, awaited };
   struct Order {
-    const void* owner = nullptr;
+    const void* client = nullptr;
     bool sends = false;
     Channel channel = Channel::control;
     int rank = 0, tag = 0;
@@ -112,12 +117,12 @@ class HostsThread {
     bool is_foreseen = false;
   };
   struct Listener {
-    const void* owner;
+    const void* client;
     Done changed;
     Recovery recovery;
   };
   struct UnderWay {
-    const void* owner;
+    const void* client;
     bool sends;
     Urgency urgency;
     bool given_up;
@@ -129,9 +134,9 @@ class HostsThread {
     std::byte beat{};
     bool ends = false;
   };
-  // An owner whose receives have been cancelled, and which waits for what is being sent.
+  // A client whose receives have been cancelled, and which waits for what is being sent.
   struct Leaving {
-    const void* owner;
+    const void* client;
     Clock::time_point latest;
   };
 
@@ -148,12 +153,19 @@ class HostsThread {
   // Until all hosts end.
   void serve();
   // What the link is asked for. Where it tells of a loss, recover() is due.
-  template <class Call> void ask_link(const Call& call);
-  // Throws the loss where the link cannot shrink.
+  template <class Call> void ask_link(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      if (error.code() != "HOST_LOST") throw;
+      loss_ = error.what();
+    }
+  }
+  // After a loss; throws it where the link cannot shrink.
   void recover();
   void take_survivors(const std::vector<int>& former, const std::string& reason);
-  // The states of these owners, and of those of all hosts, by key. Nothing if a further host is lost.
-  Bytes states_of(const std::vector<Listener>& owners);
+  // The states of these clients, and of those of all hosts, by key. Nothing if a further host is lost.
+  Bytes states_of(const std::vector<Listener>& clients);
   std::optional<std::map<uint64_t, std::map<int, Bytes>>> all_states(const Bytes& own);
   bool wait_for(std::vector<Link::Transfer> transfers);
   std::vector<Listener> listeners() const;
@@ -167,9 +179,9 @@ class HostsThread {
   void expect_beat(int rank);
   void take_beat(int rank);
   bool all_end() const;
-  void cancel_receives(const void* owner);
+  void cancel_receives(const void* client);
   void let_go();
-  bool has_transfers(const void* owner) const;
+  bool has_transfers(const void* client) const;
   void end_link();
   // Nothing is under way any more, and nothing will be.
   void close(std::exception_ptr failure) noexcept;
@@ -185,11 +197,11 @@ class HostsThread {
   mutable std::condition_variable answered_;
   std::vector<Order> orders_;
   std::map<const void*, Listener> on_change_;
-  std::map<int, std::string> lost_;                     // why, by rank
-  std::set<const void*> awaiting_;                      // owners that wait for what they have foreseen
-  std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
+  std::map<int, std::string> lost_;                      // why, by rank
+  std::set<const void*> awaiting_;                       // clients that wait for what they have foreseen
+  std::vector<const void*> to_leave_, leaving_clients_;  // clients whose transfers are to be given up, and are being given up
   bool opened_ = false, closed_ = false;
-  bool is_called_ = false;            // by an owner that awaits something
+  bool is_called_ = false;            // by a client that awaits something
   bool ends_ = false, over_ = false;  // as end() and the destructor ask
   bool ended_ = false;                // all hosts have ended the link
   std::optional<int> abort_;          // the exit code
