@@ -48,6 +48,13 @@ struct StagedVectors::Window {
   OptimiserPass of(const OptimiserPass& pass) const;
   // `summands`: room for the result's.
   AveragePass of(const AveragePass& pass, std::span<const void*> summands) const;
+
+  // Of the operands that the pass reads: transfer `turn`.
+  void fetch() const;
+  void settle_fetch() const;
+  // Of those that it writes: transfer `turn + kTurns`.
+  void store() const;
+  void settle_store() const;
 };
 
 // What a pass reads and writes: those of the second tier have windows.
@@ -82,6 +89,10 @@ class StagedVectors::Operands {
   }
 
   bool empty() const { return staged_.empty(); }
+  // After an error: no transfer of them is under way any more.
+  void abandon() const {
+    for (const Staged& each : staged_) each.place.vector->tier->abandon();
+  }
 
  private:
   friend class StagedVectors;
@@ -141,6 +152,30 @@ AveragePass StagedVectors::Window::of(const AveragePass& pass, std::span<const v
   std::ranges::transform(pass.summands, summands.begin(), [&](const void* summand) { return line(summand); });
   own.summands = summands;
   return own;
+}
+
+void StagedVectors::Window::fetch() const {
+  for (size_t i = 0; i < operands.staged_.size(); ++i) {
+    const Operands::Staged& each = operands.staged_[i];
+    if (each.reads) each.place.vector->tier->fetch(turn, each.place.offset + from, operands.byte(i, turn, from), bytes());
+  }
+}
+
+void StagedVectors::Window::settle_fetch() const {
+  for (const Operands::Staged& each : operands.staged_)
+    if (each.reads) each.place.vector->tier->settle(turn);
+}
+
+void StagedVectors::Window::store() const {
+  for (size_t i = 0; i < operands.staged_.size(); ++i) {
+    const Operands::Staged& each = operands.staged_[i];
+    if (each.writes) each.place.vector->tier->store(turn + kTurns, operands.byte(i, turn, from), each.place.offset + from, bytes());
+  }
+}
+
+void StagedVectors::Window::settle_store() const {
+  for (const Operands::Staged& each : operands.staged_)
+    if (each.writes) each.place.vector->tier->settle(turn + kTurns);
 }
 
 std::shared_ptr<StagedVectors> StagedVectors::make(Backend& device, const ParameterLayout& layout, std::optional<HostTierSpec> tier) {
@@ -236,10 +271,7 @@ StagedVectors::Place StagedVectors::find(const void* address) const {
 
 bool StagedVectors::has(const void* address) const { return static_cast<bool>(find(address)); }
 
-void StagedVectors::stream(const Operands& operands, size_t begin, size_t end, const std::function<void(const Window&)>& run) {
-  if (!tier_ || begin >= end) return;
-  const std::lock_guard lock(streaming_);
-  if (failure_) std::rethrow_exception(failure_);
+std::vector<StagedVectors::Window> StagedVectors::windows_of(const Operands& operands, size_t begin, size_t end) {
   const auto& staged = operands.staged_;
   const size_t lead = staged.front().place.offset;
   if (std::ranges::any_of(staged, [&](const auto& each) { return (each.place.offset - lead) % kTransferUnit != 0; }))
@@ -252,39 +284,31 @@ void StagedVectors::stream(const Operands& operands, size_t begin, size_t end, c
     windows.push_back({operands, from, until, windows.size() % kTurns});
     from = until;
   }
-  const auto fetch = [&](const Window& window) {
-    for (size_t i = 0; i < staged.size(); ++i) {
-      const auto& [vector, offset] = staged[i].place;
-      if (staged[i].reads)
-        vector->tier->fetch(window.turn, offset + window.from, operands.byte(i, window.turn, window.from), window.bytes());
-    }
-  };
-  const auto settle = [&](const Window& window, bool stored) {
-    for (const auto& each : staged)
-      if (stored ? each.writes : each.reads) each.place.vector->tier->settle(window.turn + (stored ? kTurns : 0));
-  };
+  return windows;
+}
+
+void StagedVectors::run_in_windows(const Operands& operands, size_t begin, size_t end, const std::function<void(const Window&)>& run) {
+  if (!tier_ || begin >= end) return;
+  const std::lock_guard lock(streaming_);
+  if (failure_) std::rethrow_exception(failure_);
+  const std::vector<Window> windows = windows_of(operands, begin, end);
   try {
     device_.queue_after(used_);
-    fetch(windows.front());
+    windows.front().fetch();
     for (size_t i = 0; i < windows.size(); ++i) {
       if (i + 1 < windows.size()) {
-        if (i + 1 >= kTurns) settle(windows[i + 1 - kTurns], true);
-        fetch(windows[i + 1]);
+        if (i + 1 >= kTurns) windows[i + 1 - kTurns].settle_store();
+        windows[i + 1].fetch();
       }
-      settle(windows[i], false);
+      windows[i].settle_fetch();
       run(windows[i]);
-      for (size_t j = 0; j < staged.size(); ++j) {
-        const auto& [vector, offset] = staged[j].place;
-        if (staged[j].writes)
-          vector->tier->store(windows[i].turn + kTurns, operands.byte(j, windows[i].turn, windows[i].from), offset + windows[i].from,
-                              windows[i].bytes());
-      }
+      windows[i].store();
     }
-    for (size_t i = windows.size() - std::min(windows.size(), kTurns); i < windows.size(); ++i) settle(windows[i], true);
+    for (size_t i = windows.size() - std::min(windows.size(), kTurns); i < windows.size(); ++i) windows[i].settle_store();
     used_ = device_.mark();
   } catch (...) {
     failure_ = std::current_exception();
-    for (const auto& each : staged) each.place.vector->tier->abandon();
+    operands.abandon();
     throw;
   }
 }
@@ -293,8 +317,8 @@ void StagedVectors::optimise(const OptimiserPass& pass) {
   Operands operands(*this);
   operands.add(pass);
   if (operands.empty()) return device_.optimise(pass);
-  stream(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type),
-         [&](const Window& window) { device_.optimise(window.of(pass)); });
+  run_in_windows(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type),
+                 [&](const Window& window) { device_.optimise(window.of(pass)); });
 }
 
 void StagedVectors::average(const AveragePass& pass) {
@@ -302,8 +326,8 @@ void StagedVectors::average(const AveragePass& pass) {
   operands.add(pass);
   if (operands.empty()) return device_.average(pass);
   std::vector<const void*> summands(pass.summands.size());
-  stream(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type),
-         [&](const Window& window) { device_.average(window.of(pass, summands)); });
+  run_in_windows(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type),
+                 [&](const Window& window) { device_.average(window.of(pass, summands)); });
 }
 
 void StagedVectors::optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) {
@@ -313,7 +337,7 @@ void StagedVectors::optimise_and_average(std::span<const OptimiserPass> steps, c
   if (operands.empty()) return device_.optimise_and_average(steps, sum);
   std::vector<const void*> summands(sum.summands.size());
   std::vector<OptimiserPass> own(steps.size());
-  stream(operands, sum.begin * size_of(sum.type), sum.end * size_of(sum.type), [&](const Window& window) {
+  run_in_windows(operands, sum.begin * size_of(sum.type), sum.end * size_of(sum.type), [&](const Window& window) {
     std::ranges::transform(steps, own.begin(), [&](const OptimiserPass& step) { return window.of(step); });
     device_.optimise_and_average(own, window.of(sum, summands));
   });
@@ -325,7 +349,7 @@ void StagedVectors::blend(const BlendPass& pass) {
   operands.reads(pass.towards);
   operands.writes(pass.to);
   if (operands.empty()) return device_.blend(pass);
-  stream(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type), [&](const Window& window) {
+  run_in_windows(operands, pass.begin * size_of(pass.type), pass.end * size_of(pass.type), [&](const Window& window) {
     BlendPass own = window.elements_of(pass);
     own.from = window.line(pass.from);
     own.towards = window.line(pass.towards);
@@ -345,7 +369,7 @@ void StagedVectors::squares(Type type, std::span<const VectorPart> parts, std::s
       device_.squares(type, {&part, 1}, {&sums[i], 1});
       continue;
     }
-    stream(operands, part.begin * size_of(type), part.end * size_of(type), [&](const Window& window) {
+    run_in_windows(operands, part.begin * size_of(type), part.end * size_of(type), [&](const Window& window) {
       const VectorPart own{window.at(part.vector), 0, window.bytes() / size_of(type)};
       double squares = 0;
       device_.squares(type, {&own, 1}, {&squares, 1});
@@ -363,30 +387,31 @@ void StagedVectors::copy(void* to, const void* from, size_t bytes) {
   operands.reads(from);
   operands.writes(to);
   if (operands.empty()) return device_.copy(to, from, bytes);
-  stream(operands, 0, bytes, [&](const Window& window) { device_.copy(window.at(to), window.at(from), window.bytes()); });
+  run_in_windows(operands, 0, bytes, [&](const Window& window) { device_.copy(window.at(to), window.at(from), window.bytes()); });
 }
 
 void StagedVectors::zero(void* to, size_t bytes) {
   Operands operands(*this);
   operands.writes(to);
   if (operands.empty()) return device_.zero(to, bytes);
-  stream(operands, 0, bytes, [&](const Window& window) { device_.zero(window.at(to), window.bytes()); });
+  run_in_windows(operands, 0, bytes, [&](const Window& window) { device_.zero(window.at(to), window.bytes()); });
 }
 
 void StagedVectors::read(void* to, const void* from, size_t bytes) {
   Operands operands(*this);
   operands.reads(from);
   if (operands.empty()) return device_.read(to, from, bytes);
-  stream(operands, 0, bytes,
-         [&](const Window& window) { device_.read(static_cast<std::byte*>(to) + window.from, window.at(from), window.bytes()); });
+  run_in_windows(operands, 0, bytes,
+                 [&](const Window& window) { device_.read(static_cast<std::byte*>(to) + window.from, window.at(from), window.bytes()); });
 }
 
 void StagedVectors::write(void* to, const void* from, size_t bytes) {
   Operands operands(*this);
   operands.writes(to);
   if (operands.empty()) return device_.write(to, from, bytes);
-  stream(operands, 0, bytes,
-         [&](const Window& window) { device_.write(window.at(to), static_cast<const std::byte*>(from) + window.from, window.bytes()); });
+  run_in_windows(operands, 0, bytes, [&](const Window& window) {
+    device_.write(window.at(to), static_cast<const std::byte*>(from) + window.from, window.bytes());
+  });
 }
 
 // The other tensor lies in the caller's memory.

@@ -111,8 +111,9 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
 
   Place find(const void* address) const;
   std::unique_lock<std::mutex> device_lock();
+  static std::vector<Window> windows_of(const Operands& operands, size_t begin, size_t end);
   // Calls run(window) for bytes [begin, end) of all operands, window by window.
-  void stream(const Operands& operands, size_t begin, size_t end, const std::function<void(const Window&)>& run);
+  void run_in_windows(const Operands& operands, size_t begin, size_t end, const std::function<void(const Window&)>& run);
 
   Backend& device_;
   const ParameterLayout layout_;
