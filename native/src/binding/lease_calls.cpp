@@ -14,7 +14,7 @@ Napi::Value create_lease(const Info& info) {
   const Napi::Object from = js::object(info[0], "lease");
   const auto lease = std::make_shared<LeaseObject>(shares(js::property(from, "shares")));
   if (const Napi::Value hosts = js::property(from, "hosts"); !hosts.IsUndefined())
-    lease->hosts = std::make_unique<LeaseWords>(object_of<HostsObject>(info, hosts, "hosts")->thread, *lease);
+    lease->hosts = std::make_unique<LeaseMessages>(object_of<HostsObject>(info, hosts, "hosts")->thread, *lease);
   return handle(info, lease);
 }
 

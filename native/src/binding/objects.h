@@ -12,7 +12,7 @@
 #include "device/device_lease.h"
 #include "replica/replica.h"
 #include "sync/group.h"
-#include "transport/lease_words.h"
+#include "transport/lease_messages.h"
 
 namespace arbalest {
 
@@ -44,7 +44,7 @@ struct LeaseObject : DeviceLease {
   static constexpr char kKind[] = "device lease";
   using DeviceLease::DeviceLease;
 
-  std::unique_ptr<LeaseWords> hosts;  // null where its jobs are on this host alone
+  std::unique_ptr<LeaseMessages> hosts;  // null where its jobs are on this host alone
 };
 struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";

@@ -71,7 +71,7 @@ void DeviceLease::set_turns(Turns turns) {
   wake_all();
 }
 
-void DeviceLease::await_hosts(std::function<void(const Word&)> tell) {
+void DeviceLease::await_hosts(std::function<void(const TurnMessage&)> tell) {
   const std::lock_guard lock(mutex_);
   tell_ = std::move(tell);
   follows_ = true;
@@ -89,26 +89,26 @@ void DeviceLease::leave_hosts() {
   const std::lock_guard lock(mutex_);
   tell_ = nullptr;
   follows_ = false;
-  words_.clear();
+  messages_.clear();
   turns_ = {.mode = Mode::shared};
   if (holder_ >= 0) end_turn();
   wake_all();
 }
 
-void DeviceLease::told(const Word& word) {
+void DeviceLease::told(const TurnMessage& message) {
   const std::lock_guard lock(mutex_);
-  if (word.job >= jobs()) return;
+  if (message.job >= jobs()) return;
   if (follows_) {
-    if (words_.empty()) word_from_ = Clock::now();
-    words_.push_back(word);
+    if (messages_.empty()) message_from_ = Clock::now();
+    messages_.push_back(message);
     begin_turn();
     return;
   }
   // Learners of another host wait for a turn of which none here has need, as where its learner has died.
-  const Job& job = jobs_[static_cast<size_t>(word.job)];
-  const bool has_turns = turns_.mode == Mode::crossed || (turns_.mode == Mode::alone && word.job == turns_.job);
-  const auto needs_turn = [&](const LeaseUser* user) { return user->computed_ < word.round; };
-  if (has_turns && std::ranges::none_of(job.present, needs_turn)) tell(word.job, word.round);
+  const Job& job = jobs_[static_cast<size_t>(message.job)];
+  const bool has_turns = turns_.mode == Mode::crossed || (turns_.mode == Mode::alone && message.job == turns_.job);
+  const auto needs_turn = [&](const LeaseUser* user) { return user->computed_ < message.round; };
+  if (has_turns && std::ranges::none_of(job.present, needs_turn)) tell(message.job, message.round);
 }
 
 void DeviceLease::tell(int64_t job, int64_t round) const {
@@ -252,22 +252,22 @@ void DeviceLease::begin_told_turn() {
   for (Job& job : jobs_)
     for (const LeaseUser* const user : job.present)
       if (!told_all_ && user->waits_ && user->round_ <= job.told) return begin_turn_of(job, user->round_);
-  for (; !words_.empty(); words_.pop_front(), word_from_ = Clock::now()) {
-    const Word& word = words_.front();
-    told_all_ = word.job < 0;
+  for (; !messages_.empty(); messages_.pop_front(), message_from_ = Clock::now()) {
+    const TurnMessage& message = messages_.front();
+    told_all_ = message.job < 0;
     if (told_all_) continue;
-    Job& job = jobs_[static_cast<size_t>(word.job)];
-    const auto has_come = [&](const LeaseUser* user) { return user->waits_ && user->round_ <= word.round; };
-    const auto will_come = [&](const LeaseUser* user) { return user->computed_ < word.round && !user->waits_; };
+    Job& job = jobs_[static_cast<size_t>(message.job)];
+    const auto has_come = [&](const LeaseUser* user) { return user->waits_ && user->round_ <= message.round; };
+    const auto will_come = [&](const LeaseUser* user) { return user->computed_ < message.round && !user->waits_; };
     const bool begins = std::ranges::any_of(job.present, has_come);
     if (!begins && std::ranges::any_of(job.present, will_come)) return;
     // All of its learners rest, or have yet to begin.
-    if (job.present.empty() && Clock::now() < word_from_ + kMostIdle) return;
-    job.told = std::max(job.told, word.round);
+    if (job.present.empty() && Clock::now() < message_from_ + kMostIdle) return;
+    job.told = std::max(job.told, message.round);
     if (!begins) continue;
-    begin_turn_of(job, word.round);
-    words_.pop_front();
-    word_from_ = Clock::now();
+    begin_turn_of(job, message.round);
+    messages_.pop_front();
+    message_from_ = Clock::now();
     return;
   }
   if (told_all_) wake_all();

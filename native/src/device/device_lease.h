@@ -53,7 +53,7 @@ class DeviceLease {
   };
 
   // What hosts tell each other: whose turn begins, or from a host that is not the first one, that its learners wait for that turn.
-  struct Word {
+  struct TurnMessage {
     int64_t round;  // of the job that its learners compute
     int64_t job;    // -1: from now on all jobs compute at any time
   };
@@ -66,13 +66,13 @@ class DeviceLease {
   // Of as many jobs as there are shares, which are above 0.
   explicit DeviceLease(std::span<const double> shares);
 
-  // Nothing computes until the hosts have met and one of the other calls follows. `tell` takes words to the other hosts; it returns at
+  // Nothing computes until the hosts have met and one of the other calls follows. `tell` sends messages to the other hosts; it returns at
   // once.
-  void await_hosts(std::function<void(const Word&)> tell);
+  void await_hosts(std::function<void(const TurnMessage&)> tell);
   void lead_hosts();
   void leave_hosts();
   // By another host.
-  void told(const Word& word);
+  void told(const TurnMessage& message);
 
   // From the next turn on; over several hosts to be called on the first one. Throws INVALID_OPTION for a job that there is not, and for
   // counts that are not above 0, one for each job.
@@ -134,10 +134,10 @@ class DeviceLease {
   // On streams: the points that this turn's learners have reached when they gave the device back, and those of the turn before.
   std::vector<std::shared_ptr<Event>> done_, before_;
   // Over several hosts:
-  std::function<void(const Word&)> tell_;
+  std::function<void(const TurnMessage&)> tell_;
   bool follows_ = false, told_all_ = false;  // another host decides; it has told that all jobs compute at any time
-  std::deque<Word> words_;                   // of turns that have yet to begin here
-  Clock::time_point word_from_;              // when the first of them became the first
+  std::deque<TurnMessage> messages_;         // of turns that have yet to begin here
+  Clock::time_point message_from_;           // when the first of them became the first
 };
 
 }  // namespace arbalest

@@ -33,7 +33,7 @@ SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::
             const std::lock_guard lock(mutex_);
             fail(std::move(failure));
           }) {
-  // Words may come at once.
+  // Messages may come at once.
   const std::lock_guard lock(mutex_);
   agreement_ = agreement_for_hosts();
 }

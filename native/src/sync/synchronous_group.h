@@ -131,13 +131,13 @@ class SynchronousGroup final : public GroupState {
   // Whether the learner may enter the round, or rests there.
   Outcome await_agreement(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   bool rests_before(int64_t round) const;
-  // Tells the words that are due, takes those that all hosts have told, and opens the rounds that no learner of this process will enter.
+  // Tells the messages that are due, takes those that all hosts have told, and opens the rounds that no learner of this process will enter.
   void go_on();
   // The hosts' thread has heard of the other hosts.
   void hear();
-  void tell_words();
-  bool take_words();
-  void tell(Word::Kind kind, int64_t round);
+  void tell_messages();
+  bool take_messages();
+  void tell(AgreementMessage::Kind kind, int64_t round);
   // Of what the owners of all hosts' groups have to set equally.
   uint64_t settings_hash() const;
   int64_t iterations_before(int64_t round) const { return std::min(schedule_.first_iteration(round), schedule_.end()); }

@@ -1,4 +1,4 @@
-// A synchronous group's part in what the hosts of a run agree on: it tells its words when they are due, takes those of the others, and
+// A synchronous group's part in what the hosts of a run agree on: it tells its messages when they are due, takes those of the others, and
 // keeps up with their rounds where it has no learners.
 #include <algorithm>
 
@@ -83,21 +83,21 @@ Outcome SynchronousGroup::await_agreement(Lock& lock, int learner, int64_t round
 void SynchronousGroup::go_on() {
   if (!agreement_ || averaging_.failure()) return;
   try {
-    do tell_words();
-    while (take_words());
+    do tell_messages();
+    while (take_messages());
     open_without_learners();
   } catch (...) {
     fail(std::current_exception());
   }
 }
 
-void SynchronousGroup::tell_words() {
-  if (agreement_->phase() == Phase::resting && !stopped_ && !schedule_.rests_before(round_)) tell(Word::Kind::opening, round_);
-  while (agreement_->phase() == Phase::running && agreement_->knows(agreement_->next_word())) {
-    const int64_t round = agreement_->next_word();
+void SynchronousGroup::tell_messages() {
+  if (agreement_->phase() == Phase::resting && !stopped_ && !schedule_.rests_before(round_)) tell(AgreementMessage::Kind::opening, round_);
+  while (agreement_->phase() == Phase::running && agreement_->knows(agreement_->next_message())) {
+    const int64_t round = agreement_->next_message();
     const bool rests = rests_before(round);
     if (!tells_now(round) || (rests && round_ < round)) return;
-    tell(rests ? Word::Kind::closing : Word::Kind::round, round);
+    tell(rests ? AgreementMessage::Kind::closing : AgreementMessage::Kind::round, round);
   }
 }
 
@@ -106,23 +106,23 @@ bool SynchronousGroup::tells_now(int64_t round) const {
   return stopped_ || members_.empty() ? round_ >= round : own_iterations() >= iterations_before(round);
 }
 
-void SynchronousGroup::tell(Word::Kind kind, int64_t round) {
+void SynchronousGroup::tell(AgreementMessage::Kind kind, int64_t round) {
   const auto learners_in = [&](int64_t number) {
     return stopped_ ? 0 : std::ranges::count_if(members_, [&](const auto& each) { return each.second.round <= number; });
   };
-  Word word;
-  word.kind = kind;
-  word.round = round;
-  word.learners = learners_in(kind == Word::Kind::round ? round + agreement_->ahead() : round);
-  word.next_learners = learners_in(round + 1);
-  word.pause = schedule_.pause();
-  if (kind == Word::Kind::opening) word.settings = settings_hash();
-  word.stops = stopped_;
-  word.not_finite_at = losses_.not_finite_at();
-  word.iterations = iterations_before(round);
-  word.losses = losses_.sums(own_told_iterations_, word.iterations);
-  own_told_iterations_ = word.iterations;
-  agreement_->tell(word);
+  AgreementMessage message;
+  message.kind = kind;
+  message.round = round;
+  message.learners = learners_in(kind == AgreementMessage::Kind::round ? round + agreement_->ahead() : round);
+  message.next_learners = learners_in(round + 1);
+  message.pause = schedule_.pause();
+  if (kind == AgreementMessage::Kind::opening) message.settings = settings_hash();
+  message.stops = stopped_;
+  message.not_finite_at = losses_.not_finite_at();
+  message.iterations = iterations_before(round);
+  message.losses = losses_.sums(own_told_iterations_, message.iterations);
+  own_told_iterations_ = message.iterations;
+  agreement_->tell(message);
 }
 
 uint64_t SynchronousGroup::settings_hash() const {
@@ -154,17 +154,17 @@ void SynchronousGroup::hear() {
   changed_.announce();
 }
 
-bool SynchronousGroup::take_words() {
-  const std::vector<Word> words = agreement_->take();
-  if (words.empty()) return false;
-  for (const Word& word : words) {
-    if (word.host == agreement_->rank()) continue;
-    for (const Losses::Sum& sum : word.losses) losses_.merge(sum);
-    losses_.merge_not_finite(word.not_finite_at);
+bool SynchronousGroup::take_messages() {
+  const std::vector<AgreementMessage> messages = agreement_->take();
+  if (messages.empty()) return false;
+  for (const AgreementMessage& message : messages) {
+    if (message.host == agreement_->rank()) continue;
+    for (const Losses::Sum& sum : message.losses) losses_.merge(sum);
+    losses_.merge_not_finite(message.not_finite_at);
   }
-  told_iterations_ = words.front().iterations;
+  told_iterations_ = messages.front().iterations;
   if (agreement_->phase() != Phase::resting) return true;
-  if (std::ranges::any_of(words, [](const Word& word) { return word.stops; })) stopped_ = true;
+  if (std::ranges::any_of(messages, [](const AgreementMessage& message) { return message.stops; })) stopped_ = true;
   // Each host rests until its own owner lifts the pause.
   if (!schedule_.ends_before(round_)) schedule_.set_pause(round_);
   changed_.announce();

@@ -124,7 +124,7 @@ void HostsLevel::begin(Exchange& exchange) {
                       [this, &exchange, &chunk] { relay(exchange, chunk); });
     }
   }
-  for (const size_t host : others_) send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
+  for (const size_t host : others_) send(exchange, Channel::urgent, host, tag_ + kCounts, bytes_of(exchange.own_count));
   size_t most = 0;
   for (const auto& chunks : exchange.chunks) most = std::max(most, chunks.size());
   for (size_t i = 0; i < most; ++i)
@@ -186,7 +186,8 @@ void HostsLevel::expect_rounds() {
 }
 
 void HostsLevel::expect_counts(Exchange& exchange) {
-  for (const size_t host : others_) foresee(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
+  for (const size_t host : others_)
+    foresee(exchange.missing_counts, Channel::urgent, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
 }
 
 void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {

@@ -59,7 +59,7 @@ class HostsLevel final : public Level {
 
  private:
   static constexpr int kNone = -1;
-  // Added to the tag; on the channel of data and on that of words.
+  // Added to the tag; on the channel of data and on the urgent one.
   static constexpr int kChunks = 0, kSums = 1, kCounts = 0;
   struct Chunk {
     Bucket range;

@@ -10,7 +10,7 @@
 //
 // An MPI library works in its calls alone, so the thread polls: at once after something has moved, then at pauses that grow from 50 us to
 // 1 ms while something is awaited, and faster to 4 ms while receives are only foreseen. A poll takes a core from a learner for a moment, so
-// clients tell what they wait for. Without words and data under way it looks for beats and messages every 10 ms.
+// clients tell what they wait for. Without urgent messages and data under way it looks for beats and messages every 10 ms.
 #pragma once
 
 #include <array>

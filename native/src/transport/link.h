@@ -21,7 +21,7 @@ namespace arbalest {
 
 // Messages of different channels never match, and a channel's messages never wait behind those of another. On MPI each is a communicator.
 enum class Channel : uint8_t {
-  words,    // what the hosts tell each other of a round: small and urgent
+  urgent,   // what the hosts tell each other of rounds and turns: small messages
   data,     // pieces of sums: up to megabytes
   control,  // what rank 0 and the other hosts tell each other at rests
 };

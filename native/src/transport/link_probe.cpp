@@ -40,7 +40,7 @@ std::vector<int> distances(int hosts) {
 }  // namespace
 
 LinkProbe::LinkProbe(std::shared_ptr<HostsThread> hosts, int number)
-    : hosts_(std::move(hosts)), tag_(HostsThread::tag_of_group(number)), gather_(hosts_, Channel::words, tag_) {
+    : hosts_(std::move(hosts)), tag_(HostsThread::tag_of_group(number)), gather_(hosts_, Channel::urgent, tag_) {
   thread_ = std::thread([this] {
     std::optional<LinkFigures> figures;
     std::exception_ptr failure;

@@ -23,8 +23,8 @@ std::unique_ptr<Level> make_collective_level(Backend& backend, const LevelSpec& 
     const int tag = HostsThread::tag_of_group(spec.number);
     return spec.kind == Kind::hosts ? std::make_unique<HostGather>(spec.hosts, channel, tag) : nullptr;
   };
-  return std::make_unique<CollectiveLevel>(backend, backend.collective(devices, gather(Channel::data)), gather(Channel::words), type, bytes,
-                                           devices);
+  return std::make_unique<CollectiveLevel>(backend, backend.collective(devices, gather(Channel::data)), gather(Channel::urgent), type,
+                                           bytes, devices);
 }
 
 // All of its ranks take part, until set_ranks() says otherwise.

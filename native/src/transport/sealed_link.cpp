@@ -148,9 +148,9 @@ void SealedLink::take(Channel channel, int from, const Envelope& envelope, std::
 }
 
 bool SealedLink::fill(Channel channel, int from, const Place& place, const Envelope& envelope, std::vector<Transfer>& done) {
-  // A word may be shorter than the longest.
+  // An urgent message may be shorter than its place.
   const bool fits =
-      channel == Channel::words ? envelope.length <= place.bytes.size() : envelope.length == 0 || envelope.length == place.bytes.size();
+      channel == Channel::urgent ? envelope.length <= place.bytes.size() : envelope.length == 0 || envelope.length == place.bytes.size();
   if (!fits) {
     ++refusals_->lengths;
     return false;

@@ -3,7 +3,7 @@
 //
 // An envelope is looked at before its message is received. So the message still goes to its place without a copy, and only if the nonce is
 // that of these hosts, the key is one that a link has (its channel and tag), and the length is nothing or all of the place that waits for
-// it (at most that of a word).
+// it, or no more than that for an urgent message.
 #pragma once
 
 #include <atomic>

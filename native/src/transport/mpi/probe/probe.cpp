@@ -27,7 +27,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 
-constexpr Channel kAll[] = {Channel::words, Channel::data, Channel::control};
+constexpr Channel kAll[] = {Channel::urgent, Channel::data, Channel::control};
 
 void expect(bool is_true, const std::string& promise) {
   if (!is_true) throw Error("INTERNAL", "not kept: " + promise);
@@ -157,7 +157,7 @@ std::string lose(Link& link) {
   if (link.rank() == last) kill(getpid(), SIGKILL);
   const auto begin = Clock::now();
   Bytes place(64);
-  link.receive(Channel::words, last, 3, place);
+  link.receive(Channel::urgent, last, 3, place);
   std::vector<Link::Transfer> done;
   std::string lost;
   while (lost.empty() && seconds_since(begin) < 30) {

@@ -11,22 +11,22 @@
 
 namespace arbalest {
 
-class LeaseWords {
+class LeaseMessages {
  public:
-  LeaseWords(std::shared_ptr<HostsThread> hosts, DeviceLease& lease);
-  ~LeaseWords();
-  LeaseWords(const LeaseWords&) = delete;
-  LeaseWords& operator=(const LeaseWords&) = delete;
+  LeaseMessages(std::shared_ptr<HostsThread> hosts, DeviceLease& lease);
+  ~LeaseMessages();
+  LeaseMessages(const LeaseMessages&) = delete;
+  LeaseMessages& operator=(const LeaseMessages&) = delete;
 
  private:
   void change();
-  void send(const DeviceLease::Word& word);
+  void send(const DeviceLease::TurnMessage& message);
   void expect(int from, Channel channel);
 
   const std::shared_ptr<HostsThread> hosts_;
   DeviceLease& lease_;
   std::atomic<bool> begun_{false};
-  std::deque<DeviceLease::Word> received_;  // the last one of each host
+  std::deque<DeviceLease::TurnMessage> received_;  // the last one of each host
 };
 
 }  // namespace arbalest
