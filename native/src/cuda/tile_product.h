@@ -15,8 +15,8 @@ struct TileSum {
   EVERYWHERE static int column(int lane, int i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
 };
 
-// Before products of tiles, behind branches that not all lanes have taken: the instructions want the whole warp at once.
-EVERYWHERE inline void gather_lanes() {
+// Before products of tiles that follow branches which not all lanes take: the instructions need the whole warp at once.
+EVERYWHERE inline void converge_warp() {
 #if defined(__CUDA_ARCH__)
   __syncwarp();
 #endif

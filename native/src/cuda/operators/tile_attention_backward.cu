@@ -119,7 +119,7 @@ template <int W, bool Causal, bool kOfKeys> struct TileAttentionGradients {
   EVERYWHERE void add(int stage, const HeadPlaces& places, Bf16* lines, int thread, Own& own) const {
     const int lane = thread % 32, line = thread / 32 * kTile, first = places.first + line, begun = begin(places) + stage * kOthers;
     if (first >= places.count) return;
-    gather_lanes();
+    converge_warp();
     const Bf16* const others = at_stage(stage, lines);
     const Query* const of_stage = queries(lines) + (kOfKeys ? stage % 2 * kOthers : line);
     const auto left = InShared::left(lines, line, lane);

@@ -105,7 +105,7 @@ template <int C> struct TileWeightsGradient {
   EVERYWHERE void add(const Bf16* image, const int* places_, int thread, Own& own) const {
     const int warp = thread / 32, lane = thread % 32, c = warp % kColumns * kTile;
     const Bf16* const gradients = image + tiles.elements();
-    gather_lanes();
+    converge_warp();
     UNROLLED(1)
     for (int group = warp / kColumns; group < tiles.groups(); group += kSplits) {
       const TileLines<Operand::left, Lines::columns> outputs([&](int i) { return gradients + (group * kTile + i) * kLine; }, lane);
