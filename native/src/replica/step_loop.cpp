@@ -263,13 +263,14 @@ Outcome StepLoop::take_device(Clock::time_point deadline, RunReport& report) {
   return Outcome::done;
 }
 
-// At the exchange of a round's last step, whether the learner then has to wait or not: the order of turns hangs on no timing.
+// At the exchange of a round's last step, whether the learner then has to wait or not, so that the order of turns does not depend on
+// timing.
 void StepLoop::give_device_back() {
   LeaseUser* const user = owner_.lease;
   if (user && user->has() && ticket_->contributes) user->give_back(memory_.backend().mark(), group_->exchange_seconds());
 }
 
-// Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.
+// Waits for its turn where replicas share arenas. A step that waits for the group or for samples holds no arena.
 Outcome StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
   ArenaUser* const user = memory_.user();
   if (!user || user->has()) return Outcome::done;
@@ -281,7 +282,7 @@ Outcome StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
   return Outcome::done;
 }
 
-// After the gradient nothing of a step lies there that is still wanted, but for what it measures.
+// After backward only the measures are still needed from the arena.
 void StepLoop::give_arena_back() {
   ArenaUser* const user = memory_.user();
   if (!user || !user->has()) return;
