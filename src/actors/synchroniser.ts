@@ -24,6 +24,9 @@ export interface SynchroniserControlProtocol {
   /** All learners pause at the start of this round, or of the first round that none of them has entered if that is later. */
   pauseAt(round: number): void
 
+  /** Moves the pause on to a later round. False, and nothing changes, if all learners have reached it: some may have paused already. */
+  extendPause(round: number): boolean
+
   /** For each whole iteration since `fromIteration` the mean of the learners' losses. */
   losses(fromIteration: number): Float32Array
 
@@ -103,6 +106,10 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
 
   pauseAt(round: number): void {
     this.#engine.setPause(this.#group, round)
+  }
+
+  extendPause(round: number): boolean {
+    return this.#engine.extendPause(this.#group, round)
   }
 
   status(): SynchroniserStatus {

@@ -154,6 +154,8 @@ export interface Engine {
   setRestarts(group: Handle, rounds: readonly number[]): void
   /** The first round that the learners do not run: there `run` reports `paused`. Infinity removes the pause. */
   setPause(group: Handle, round: number): void
+  /** Moves the pause on to a later round. Returns false, and changes nothing, if all learners have reached it: some may have been told already. */
+  extendPause(group: Handle, round: number): boolean
   /** The number of iterations after which the learners are paused for good. The last round may be shorter than a period. */
   setEnd(group: Handle, iterations: number): void
   /** Changes the rule from the next round on. Throws INVALID_STATE while a round is in progress, INVALID_OPTION for what the rule does not have or take. */

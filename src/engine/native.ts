@@ -44,6 +44,7 @@ const CALLS = [
   'setLearningRates',
   'setRestarts',
   'setPause',
+  'extendPause',
   'setEnd',
   'setRule',
   'stop',

@@ -33,8 +33,8 @@ export class TrainingLoop {
   readonly #meter: ProgressMeter
   readonly #reports: ProgressReports
   #schedule: Schedule
-  /** Whether the learners shall rest earlier than they were told at first. */
-  #restsEarly = false
+  /** The round before which the learners shall rest instead of the one that they were told at first; Infinity if it is that one. */
+  #restsEarlier = Infinity
 
   constructor(options: TrainingLoopOptions, control: JobControl) {
     const { run } = options
@@ -93,7 +93,7 @@ export class TrainingLoop {
   async trainUntil(round: number): Promise<number> {
     const { actors, interventions } = this.#options
     const { synchroniser } = actors
-    this.#restsEarly = false
+    this.#restsEarlier = Infinity
     let rest = this.#reports.restBefore(round, this.#schedule)
     await synchroniser.ask.pauseAt(rest)
     const restSoon = () => this.#restSoon()
@@ -102,11 +102,22 @@ export class TrainingLoop {
     if (interventions.isWaiting) restForRequest()
     this.#control.stop.addEventListener('abort', restSoon, { once: true })
     if (this.#control.stop.aborted) restSoon()
-    /** Lets the learners go on to where the reports can follow; false if they have arrived or shall rest here. */
-    const goOn = async (): Promise<boolean> => {
+    /** How far the learners may go on now that the reports have followed; undefined if they have arrived or shall rest here. */
+    const nextRest = (): number | undefined => {
       if (this.#reports.failure) restSoon()
-      if (this.#restsEarly || rest === round) return false
-      rest = this.#reports.restBefore(round, this.#schedule)
+      if (this.#restsEarlier < Infinity || rest === round) return undefined
+      return this.#reports.restBefore(round, this.#schedule)
+    }
+    /** While they train: unless some of them may rest already. */
+    const extend = async (): Promise<void> => {
+      const next = nextRest()
+      if (next !== undefined && (await synchroniser.ask.extendPause(next))) rest = next
+    }
+    /** Once all of them rest. */
+    const goOn = async (): Promise<boolean> => {
+      const next = nextRest()
+      if (next === undefined) return false
+      rest = next
       await synchroniser.ask.pauseAt(rest)
       return true
     }
@@ -117,7 +128,7 @@ export class TrainingLoop {
     const cancelTimeLimit = this.#afterSeconds(this.#options.run.settings.until.seconds - this.seconds, restSoon)
     let status: GroupStatus
     try {
-      do status = await this.#trainUntilRest(rest, watch.failed, goOn)
+      do status = await this.#trainUntilRest(rest, watch.failed, extend)
       while (status.round >= rest && (await goOn()))
     } finally {
       endRequests()
@@ -157,10 +168,10 @@ export class TrainingLoop {
     return this.#reports.report(this.#schedule.iterations)
   }
 
-  /** The learners rest before this round, or before the first that none of them has entered. */
+  /** The learners rest before this round, or before the first that none of them has entered. A rest that was asked for comes no later. */
   #restSoon(earliest = 0): void {
-    this.#restsEarly = true
-    this.#options.actors.synchroniser.tell.pauseAt(earliest)
+    this.#restsEarlier = Math.min(this.#restsEarlier, earliest)
+    this.#options.actors.synchroniser.tell.pauseAt(this.#restsEarlier)
   }
 
   /**

@@ -111,6 +111,7 @@ export const engine: Engine = {
   setLearningRates: (group, from, rates) => memory.locked(() => new FakeGroup(group).setLearningRates(from, rates)),
   setRestarts: (group, rounds) => memory.locked(() => new FakeGroup(group).setRestarts(rounds)),
   setPause: (group, round) => memory.locked(() => new FakeGroup(group).setPause(round)),
+  extendPause: (group, round) => memory.locked(() => new FakeGroup(group).extendPause(round)),
   setEnd: (group, iterations) => memory.locked(() => new FakeGroup(group).setEnd(iterations)),
   setRule: (group, change) => memory.locked(() => new FakeGroup(group).setRule(change)),
   stop: (group) => memory.locked(() => new FakeGroup(group).stop()),

@@ -156,6 +156,13 @@ export class FakeGroup {
     this.#set(AT.pause, round === NEVER ? NEVER : Math.max(round, this.#get(AT.opened) + 1))
   }
 
+  extendPause(round: number): boolean {
+    const inProgress = this.#get(AT.round) <= this.#get(AT.opened)
+    if (!inProgress && this.#get(AT.round) >= this.#get(AT.pause)) return false
+    this.setPause(round)
+    return true
+  }
+
   setEnd(iterations: number): void {
     this.#set(AT.end, iterations)
   }

@@ -97,6 +97,10 @@ Napi::Value set_pause(const Info& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value extend_pause(const Info& info) {
+  return Napi::Boolean::New(info.Env(), group_of(info)->extend_pause(number_or_never(info[1], "round")));
+}
+
 Napi::Value set_end(const Info& info) {
   group_of(info)->set_end(number_or_never(info[1], "iterations"));
   return info.Env().Undefined();
@@ -224,6 +228,7 @@ void add_group_calls(Napi::Object& addon) {
   add<set_rates>(addon, "setLearningRates");
   add<set_restarts>(addon, "setRestarts");
   add<set_pause>(addon, "setPause");
+  add<extend_pause>(addon, "extendPause");
   add<set_end>(addon, "setEnd");
   add<set_rule>(addon, "setRule");
   add<stop>(addon, "stop");

@@ -69,7 +69,7 @@ class AsynchronousGroup final : public GroupState {
   }
   // The number of the round that the next iteration belongs to.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
-  bool all_over() const;
+  bool all_over() const override;
   // Waits, not for long, until the learners that have reached the end have pushed all of their updates.
   void await_last_pushes(Lock& lock) const;
   bool too_far_ahead(const FreeMember& member) const;

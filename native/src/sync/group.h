@@ -54,6 +54,9 @@ class GroupControl {
   virtual void set_restarts(std::vector<int64_t> rounds) = 0;
   // The first round that no learner enters; kNever lifts the pause.
   virtual void set_pause(int64_t round) = 0;
+  // Moves the pause on. False, and nothing changes, where a learner may have been told to pause: it would not enter the rounds that others
+  // do.
+  virtual bool extend_pause(int64_t round) = 0;
   virtual void set_end(int64_t iterations) = 0;
   // From the next round on. Throws INVALID_STATE while a round is in progress, INVALID_OPTION for what the rule does not have or take.
   virtual void set_rule(const RuleChange& change) = 0;

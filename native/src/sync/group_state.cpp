@@ -20,6 +20,17 @@ void GroupState::set_rates(int64_t from_iteration, std::span<const float> rates)
 
 void GroupState::set_pause(int64_t round) {
   const std::lock_guard lock(mutex_);
+  move_pause(round);
+}
+
+bool GroupState::extend_pause(int64_t round) {
+  const std::lock_guard lock(mutex_);
+  if (unopened_round() >= schedule_.pause() && all_over()) return false;
+  move_pause(round);
+  return true;
+}
+
+void GroupState::move_pause(int64_t round) {
   // All learners finish a round that one of them has entered: one that stopped before it would hold up the others.
   schedule_.set_pause(std::max(round, unopened_round()));
   schedule_changed();

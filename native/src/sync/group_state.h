@@ -14,6 +14,7 @@ class GroupState : public Group {
  public:
   void set_rates(int64_t from_iteration, std::span<const float> rates) final;
   void set_pause(int64_t round) final;
+  bool extend_pause(int64_t round) final;
   void set_end(int64_t iterations) final;
   void set_rule(const RuleChange& change) final;
   void stop() override;
@@ -38,6 +39,8 @@ class GroupState : public Group {
   virtual int64_t unopened_round() const = 0;
   // Iterations that all learners have completed.
   virtual int64_t whole_iterations() const = 0;
+  // No learner is within a round.
+  virtual bool all_over() const = 0;
   // A pause, the end or a period has been set.
   virtual void schedule_changed() {}
   // Throws INVALID_STATE.
@@ -49,6 +52,7 @@ class GroupState : public Group {
   virtual int64_t longest_period() const { return kLongestPeriod; }
   // Counts the loss; false stops the group, as the loss is not finite.
   bool add_loss(int64_t iteration, double loss);
+  void move_pause(int64_t round);
   void capture_progress(Snapshot& snapshot) const;
   void restore_progress(const Snapshot& snapshot);
 

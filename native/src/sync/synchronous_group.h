@@ -71,6 +71,7 @@ class SynchronousGroup final : public GroupState {
 
  private:
   int64_t unopened_round() const override { return rounds_.empty() ? round_ : rounds_.back().number + 1; }
+  bool all_over() const override { return rounds_.empty(); }
   int64_t whole_iterations() const override;
   // Of this process's learners.
   int64_t own_iterations() const;

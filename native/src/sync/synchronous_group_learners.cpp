@@ -39,16 +39,18 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
 }
 
 Outcome SynchronousGroup::await_start(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  const RoundMember& member = members_.at(learner);
-  if (member.iteration_in_round != 0) return Outcome::done;
-  if (agreement_) return await_agreement(lock, learner, member.round, deadline, cancelled);
-  if (schedule_.rests_before(member.round)) {
-    // Paused means that the central model is whole: it may be measured, saved or replaced.
-    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
-    return outcome == Outcome::done ? Outcome::paused : outcome;
+  if (members_.at(learner).iteration_in_round != 0) return Outcome::done;
+  if (agreement_) return await_agreement(lock, learner, members_.at(learner).round, deadline, cancelled);
+  while (true) {
+    const int64_t round = members_.at(learner).round;
+    const bool rests = schedule_.rests_before(round);
+    // Paused means that the central model is whole: it may be measured, saved or replaced. One that has just joined begins after the open
+    // rounds, and does not open another beside as many as there may be.
+    const int64_t needed = rests ? round : round + 1 - kMostOpen - rule().slack;
+    if (const Outcome outcome = await_round(lock, learner, needed, deadline, cancelled); outcome != Outcome::done) return outcome;
+    // The pause may have been set or lifted meanwhile.
+    if (rests == schedule_.rests_before(round)) return rests ? Outcome::paused : Outcome::done;
   }
-  // One that has just joined begins after the open rounds, and does not open another beside as many as there may be.
-  return await_round(lock, learner, member.round + 1 - kMostOpen - rule().slack, deadline, cancelled);
 }
 
 Ticket SynchronousGroup::begin_ticket(const RoundMember& member, const OpenRound& round) const {

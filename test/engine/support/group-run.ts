@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import type { Program, SegmentName } from '../../../src/compiler/program.js'
 import type { GroupSpec, Handle, ReplicaSpec, RunOutcome, SegmentLimits, SnapshotContents } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
+import type { SegmentWorker } from './segment-worker.js'
 
 /** What a test says of its group. */
 export type GroupPlan = Pick<GroupSpec, 'initial' | 'rule' | 'average' | 'devices' | 'levels'>
@@ -81,6 +84,13 @@ export class GroupRun {
   segment(learner: number, segment: SegmentName, limits?: SegmentLimits): RunOutcome {
     const { replica, slot } = this.#of(learner)
     return engine.runSegment(replica, slot, segment, limits)
+  }
+
+  /** As `segment`, in a thread of its own: there the learner waits for others while this thread goes on. */
+  async segmentInThread(learner: number, segment: SegmentName): Promise<RunOutcome> {
+    const workerData: SegmentWorker = { ...this.#of(learner), segment, milliseconds: PATIENCE }
+    const [outcome] = (await once(new Worker(new URL('segment-worker.js', import.meta.url), { workerData }), 'message')) as [RunOutcome]
+    return outcome
   }
 
   #run(learner: number, segment: SegmentName): void {
