@@ -10,6 +10,10 @@ import { buildGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
+import { inOwnProcess } from '../support/own-process.js'
+import type { lossesAfterRefusedBind } from './support/refused-bind.js'
+
+const REFUSED_BIND = new URL('./support/refused-bind.js', import.meta.url)
 
 const LEARNERS = 4
 const BATCH = 4
@@ -126,6 +130,20 @@ describe('replicas that share arenas', () => {
     // An arena's values cannot be read.
     expect(engine.readValue(replicas[0]!.replica, replicas[0]!.slot, 'output')).to.have.length(10 * BATCH)
   })
+
+  for (const [shares, wanted] of [
+    [true, 'activations'],
+    [true, 'staged'],
+    [false, 'activations'],
+    [false, 'staged']
+  ] as const)
+    it(`keep their memory if a second program is refused for too many ${wanted} bytes, ${shares ? 'in an arena' : 'of their own'}`, () => {
+      const { code, losses, expected } = inOwnProcess(REFUSED_BIND, 'lossesAfterRefusedBind', wanted, shares) as ReturnType<
+        typeof lossesAfterRefusedBind
+      >
+      expect(code).to.equal('OUT_OF_MEMORY')
+      expect(losses).to.deep.equal(expected)
+    })
 
   it('are refused where there is none', async () => {
     await refused('INVALID_OPTION', () => engine.createArenas({ backend, sizes: [] }), 'sizes', 'received 0')

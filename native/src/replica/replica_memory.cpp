@@ -48,11 +48,13 @@ bool ReplicaMemory::share(size_t bytes, size_t staged) {
 }
 
 void ReplicaMemory::own_activations(size_t bytes, size_t staged) {
+  // What throws comes first: kernels still run over the present activations.
+  Memory activations(backend_, bytes);
+  std::unique_ptr<HostTier> tier = make_tier(backend_, staged, tier_spec_);
   arenas_.reset();
   user_.reset();
-  tier_.reset();
-  activations_ = Memory(backend_, bytes);
-  tier_ = make_tier(backend_, staged, tier_spec_);
+  tier_ = std::move(tier);
+  activations_ = std::move(activations);
   staged_ = staged;
 }
 

@@ -38,7 +38,7 @@ class ReplicaMemory {
   // has activations already.
   bool share(size_t bytes, size_t staged);
   // Allocates activations of its own, with a second tier of `staged` bytes, and leaves the shared arenas. Kernels must be made again over
-  // them.
+  // them. If it throws, the activations are those that it had.
   void own_activations(size_t bytes, size_t staged);
 
   Backend& backend() const { return backend_; }
