@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { expect } from 'chai'
 import { compile } from '../../src/compiler/compile.js'
@@ -12,10 +13,15 @@ import { buildGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { defineModel, flatten, linear } from '../../src/model/layers.js'
 import { refused } from '../support/codes.js'
+import { inOwnProcess } from '../support/own-process.js'
+import { skip } from '../support/skip.js'
 import { forgetfulLayers } from '../support/forgetful-layers.js'
 import { DiskFolder } from '../support/disk-folder.js'
 import { checkProgram } from '../compiler/support/check-program.js'
 import { DEVICE, ofImages, ofTokens, type Training } from './support/device-training.js'
+import type { lossesAfterFailedStep } from './support/failed-step.js'
+
+const FAILED_STEP = new URL('./support/failed-step.js', import.meta.url)
 
 const speed = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
 const transfers = { storeBytesPerSecond: 1e9, fetchBytesPerSecond: 1e9, bothWays: false }
@@ -117,6 +123,16 @@ describe('values that are moved to the second tier', function () {
     expect(await readdir(folder.path)).to.deep.equal([])
     expect(trained('cpu', training, program, { arenas })).to.deep.equal(expected)
     engine.release(arenas)
+  })
+
+  it('that could not be written leave a step that is made again from its beginning', async function () {
+    if (spawnSync('prlimit', ['--version']).error) return skip(this, 'prlimit, which limits the length of files, is not installed')
+    await using folder = await DiskFolder.make()
+    const { code, losses, expected } = inOwnProcess(FAILED_STEP, 'lossesAfterFailedStep', folder.path) as ReturnType<
+      typeof lossesAfterFailedStep
+    >
+    expect(code).to.equal('WRITE_FAILED')
+    expect(losses).to.deep.equal(expected)
   })
 
   it('are refused where there is no such tier, and on disks that are none', async () => {

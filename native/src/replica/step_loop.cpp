@@ -60,16 +60,22 @@ RunReport StepLoop::run(const RunLimits& limits) {
     report.busy_seconds = seconds_since(start) - report.wait_seconds - report.data_seconds;
     return report;
   };
-  while (report.steps < limits.steps) {
-    if (!ticket_) {
-      if (const Outcome outcome = begin(limits, report.steps, deadline, report); outcome != Outcome::done) return ended(outcome);
+  try {
+    while (report.steps < limits.steps) {
+      if (!ticket_) {
+        if (const Outcome outcome = begin(limits, report.steps, deadline, report); outcome != Outcome::done) return ended(outcome);
+      }
+      while (ticket_) {
+        if (const Outcome outcome = run_next(deadline, report); outcome != Outcome::done) return ended(outcome);
+      }
+      if (Clock::now() >= deadline) break;
     }
-    while (ticket_) {
-      if (const Outcome outcome = run_next(deadline, report); outcome != Outcome::done) return ended(outcome);
-    }
-    if (Clock::now() >= deadline) break;
+    return ended(Outcome::done);
+  } catch (...) {
+    // What the step has computed so far is lost with its transfers and its arena.
+    give_up_step();
+    throw;
   }
-  return ended(Outcome::done);
 }
 
 Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
