@@ -14,7 +14,11 @@ import { checkProgram } from '../compiler/support/check-program.js'
 import { refused } from '../support/codes.js'
 import { DiskFolder } from '../support/disk-folder.js'
 import { forgetfulLayers } from '../support/forgetful-layers.js'
+import { inOwnProcess } from '../support/own-process.js'
 import { DEVICE, ofImages, ofTokens, type Training } from './support/device-training.js'
+import type { weightsAfterLargerBind } from './support/vectors-under-way.js'
+
+const UNDER_WAY = new URL('./support/vectors-under-way.js', import.meta.url)
 
 const images = defineModel({ name: 'moving', input: [3, 16, 16], layers: [...forgetfulLayers(), flatten(), linear(10)] })
 const TRAININGS: Readonly<Record<string, Training>> = { 'batch norm and dropout': ofImages(images), 'a language model': ofTokens() }
@@ -123,6 +127,18 @@ describe('vectors in the second tier', function () {
       for (const moved of ['states', 'all'] as const)
         expect(trained({ ...given, moved, tier: { timing: 3 } }), moved).to.deep.equal(expected)
     })
+
+  for (const backend of ['cpu', DEVICE] as const) {
+    it(`are no longer under way when activations move for a larger program: ${backend}`, () => {
+      const { count, different } = inOwnProcess(UNDER_WAY, 'weightsAfterLargerBind', backend) as ReturnType<typeof weightsAfterLargerBind>
+      expect(count).to.be.above(0)
+      expect(different).to.equal(0)
+    })
+
+    it(`are no longer under way when a replica is released between two segments: ${backend}`, () => {
+      expect(inOwnProcess(UNDER_WAY, 'releasedDuringFetch', backend)).to.equal(6)
+    })
+  }
 
   it('lie in files without names', async () => {
     await using folder = await DiskFolder.make()

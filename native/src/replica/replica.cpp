@@ -53,6 +53,7 @@ Replica::Replica(Backend& backend, ReplicaSpec spec)
 Replica::~Replica() {
   // No work may be left in memory that is freed.
   const UsedStream used(backend_, stream_.get());
+  memory_.abandon_transfers();
   try {
     backend_.synchronise();
   } catch (const Error&) {

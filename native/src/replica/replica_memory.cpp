@@ -51,6 +51,8 @@ void ReplicaMemory::own_activations(size_t bytes, size_t staged) {
   // What throws comes first: kernels still run over the present activations.
   Memory activations(backend_, bytes);
   std::unique_ptr<HostTier> tier = make_tier(backend_, staged, tier_spec_);
+  abandon_transfers();
+  backend_.synchronise();
   arenas_.reset();
   user_.reset();
   tier_ = std::move(tier);
