@@ -81,11 +81,12 @@ std::unique_ptr<Kernel> BoundProgram::moving(const PlacedOperator& op, const Tra
   return transfer_kernel(op, number, *memory_.tier(), *program_, memory_.address(on_device));
 }
 
-void BoundProgram::remake_kernels() {
+void BoundProgram::forget_kernels() {
   recordings_.clear();
   ran_ = false;
   made_.clear();
-  make_kernels();
+  for (auto& segment : segments_)
+    for (BoundOperator& op : segment) op.kernels.clear();
 }
 
 OperatorSpec BoundProgram::placed(const PlacedOperator& op) const {

@@ -51,8 +51,8 @@ class BoundProgram {
   Kernel* kernel(const BoundOperator& op) const { return op.kernels[memory_.arena()].get(); }
   // Makes kernels over the present activations, if they have not been made.
   void make_kernels();
-  // The activations lie elsewhere for good.
-  void remake_kernels();
+  // The activations lie elsewhere for good: kernels have to be made again.
+  void forget_kernels();
   // The step's recordings, from load to backward; several where the group sends its buckets. Empty where the device does not record, and at
   // the first call: a first step runs unrecorded, in which libraries load what they need. The second call records. `company`: of those
   // learners whose steps may run as one with it, or null. `readback`: of the measures, or null.

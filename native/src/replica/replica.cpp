@@ -93,7 +93,9 @@ void Replica::own_activations(size_t bytes, size_t staged) {
     staged = std::max(staged, arenas[static_cast<size_t>(Arena::staged)]);
   }
   memory_.own_activations(bytes, staged);
+  // No program may keep kernels over the former activations, also if those of another one cannot be made.
   for (const auto& each : slots_) each->moved();
+  for (const auto& each : slots_) each->bound().make_kernels();
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {

@@ -114,6 +114,7 @@ Outcome StepLoop::run_alone(Segment segment, const RunLimits& limits) {
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return left(outcome);
   }
   next_ = 0;
+  bound_.make_kernels();
   if (const Outcome outcome = run_operators(segment, false, deadline, report); outcome != Outcome::done) return left(outcome);
   if (segment == Segment::update || !bound_.trains()) complete(report);
   return Outcome::done;
@@ -129,7 +130,7 @@ void StepLoop::refuse_unfinished(Segment segment) const {
 
 void StepLoop::moved() {
   give_up_step();
-  bound_.remake_kernels();
+  bound_.forget_kernels();
   measures_.forget_readback();
 }
 
@@ -178,6 +179,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   if (segment_ < Segment::exchange) {
     if (const Outcome outcome = take_device(deadline, report); outcome != Outcome::done) return outcome;
     if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
+    bound_.make_kernels();
   }
   if (segment_ == Segment::load && owner_.queues) {
     if (const std::span<const RecordedPart> parts = bound_.recordings(samples_.context(), company(), readback()); !parts.empty()) {
@@ -284,7 +286,6 @@ Outcome StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
   const bool taken = user->take(deadline, owner_.cancelled);
   report.wait_seconds += seconds_since(start);
   if (!taken) return owner_.cancelled ? Outcome::cancelled : Outcome::waiting;
-  bound_.make_kernels();
   return Outcome::done;
 }
 

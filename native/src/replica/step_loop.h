@@ -39,7 +39,7 @@ class StepLoop {
 
   RunReport run(const RunLimits& limits);
   Outcome run_segment(Segment segment, const RunLimits& limits);
-  // The activations lie elsewhere for good: a step that has begun is given up.
+  // The activations lie elsewhere for good: a step that has begun is given up, and its kernels are made again before the next one.
   void moved();
 
   BoundProgram& bound() { return bound_; }
