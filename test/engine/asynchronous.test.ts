@@ -5,11 +5,14 @@ import { downpour } from '../../src/rules/downpour.js'
 import { hogwild } from '../../src/rules/hogwild.js'
 import type { AsynchronousRule } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
+import { DiskFolder } from '../support/disk-folder.js'
+import { inOwnProcess } from '../support/own-process.js'
 import { GroupRun } from './support/group-run.js'
 import { PlainDownpour, PlainHogwild } from './support/plain-asynchronous.js'
 import type { SteppingWorker } from './support/stepping-worker.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
+const FAILED_STORAGE = new URL('./support/failed-storage.js', import.meta.url)
 const NUMBERS = { rate: 0.02, momentum: 0.5, decay: 1e-3 }
 const OPTIMISER = { momentum: 0.5, weightDecay: 1e-3 }
 const BATCH = 4
@@ -180,5 +183,23 @@ describe('an asynchronous group', () => {
     expect(furthest[0]).at.most(4)
     expect(furthest[1]).at.most(2)
     expect(furthest[2]).above(20)
+  })
+})
+
+describe('asynchronous groups whose disk fails', () => {
+  it('are not waited for after the last push of a learner', async () => {
+    await using folder = await DiskFolder.make()
+    expect(inOwnProcess(FAILED_STORAGE, 'captureAfterFailedPush', folder.path)).to.deep.equal({
+      outcome: 'ran',
+      codes: ['WRITE_FAILED', 'WRITE_FAILED']
+    })
+  })
+
+  it('come to a pause after a round that could not be averaged', async () => {
+    await using folder = await DiskFolder.make()
+    expect(inOwnProcess(FAILED_STORAGE, 'pauseAfterFailedAverage', folder.path)).to.deep.equal({
+      code: 'WRITE_FAILED',
+      outcome: 'paused'
+    })
   })
 })

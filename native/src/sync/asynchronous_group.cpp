@@ -12,6 +12,27 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
+// Work of one thread without the lock, counted so that others can wait for it: they hear of its end, also where it throws.
+class AsynchronousGroup::UnlockedWork {
+ public:
+  UnlockedWork(AsynchronousGroup& group, Lock& lock, int& count) : group_(group), lock_(lock), count_(count) {
+    ++count_;
+    lock_.unlock();
+  }
+  ~UnlockedWork() {
+    lock_.lock();
+    --count_;
+    group_.changed_.announce();
+  }
+  UnlockedWork(const UnlockedWork&) = delete;
+  UnlockedWork& operator=(const UnlockedWork&) = delete;
+
+ private:
+  AsynchronousGroup& group_;
+  Lock& lock_;
+  int& count_;
+};
+
 AsynchronousGroup::AsynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
     : GroupState(backend, std::move(spec)), central_(backend_, spec_, initial_canonical) {}
 
@@ -126,7 +147,7 @@ void AsynchronousGroup::change_averaging(const RuleChange& change) {
 }
 
 bool AsynchronousGroup::all_over() const {
-  return !averaging_round_ && std::ranges::none_of(rounds_, [](const auto& each) { return each.second.outstanding > 0; });
+  return averages_under_way_ == 0 && std::ranges::none_of(rounds_, [](const auto& each) { return each.second.outstanding > 0; });
 }
 
 void AsynchronousGroup::await_last_pushes(Lock& lock) const {
@@ -189,12 +210,8 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
     if (schedule_.ends_before(round) && member->contribution && member->own_iterations % rule().push != 0) {
       const std::shared_ptr<Memory> updates = member->contribution;
       member->own_iterations += rule().push - member->own_iterations % rule().push;
-      ++last_pushes_;
-      lock.unlock();
+      const UnlockedWork work(*this, lock, last_pushes_);
       push(*updates);
-      lock.lock();
-      --last_pushes_;
-      changed_.announce();
       continue;
     }
     if (round == opened_ && schedule_.rests_before(round)) {
@@ -264,14 +281,11 @@ void AsynchronousGroup::close_ticket(const FreeMember& member) {
 
 // Rounds become whole in their order. The thread that finds one whole takes it into the evaluation average first; one thread at a time.
 void AsynchronousGroup::close_rounds(Lock& lock) {
-  while (!averaging_round_ && !rounds_.empty() && rounds_.begin()->second.exhausted() && rounds_.begin()->second.outstanding == 0) {
+  while (averages_under_way_ == 0 && !rounds_.empty() && rounds_.begin()->second.exhausted() && rounds_.begin()->second.outstanding == 0) {
     const FreeRound round = rounds_.begin()->second;
     if (central_.has_average()) {
-      averaging_round_ = true;
-      lock.unlock();
+      const UnlockedWork work(*this, lock, averages_under_way_);
       central_.take_into_average(round.position, round.next_position);
-      lock.lock();
-      averaging_round_ = false;
     }
     iteration_ = round.taken_iterations();
     recorder_.finish(round_);

@@ -59,6 +59,8 @@ class AsynchronousGroup final : public GroupState {
     int64_t taken_iterations() const { return first_iteration + taken / learners; }
   };
 
+  class UnlockedWork;
+
   int64_t unopened_round() const override { return opened_; }
   int64_t whole_iterations() const override;
 
@@ -90,7 +92,8 @@ class AsynchronousGroup final : public GroupState {
   std::map<int64_t, FreeRound> rounds_;  // opened and not yet whole, by number
   int64_t opened_ = 0;                   // rounds that have been opened
   int last_pushes_ = 0;                  // pushes under way of learners that have reached the end
-  bool averaging_round_ = false;  // the first of the open rounds, whose iterations are over, is being taken into the evaluation average
+  // 1 while the first of the open rounds, whose iterations are over, is being taken into the evaluation average.
+  int averages_under_way_ = 0;
 };
 
 }  // namespace arbalest
