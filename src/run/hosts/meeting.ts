@@ -23,6 +23,10 @@ export function leaderOf(hosts: Hosts | undefined): Leader | undefined {
   return hosts && 'leader' in hosts ? hosts.leader : undefined
 }
 
+export function followerOf(hosts: Hosts | undefined): Follower | undefined {
+  return hosts && 'follower' in hosts ? hosts.follower : undefined
+}
+
 /**
  * The hosts find out whether they are about to train the same. Only the first one finds the checkpoint from which they go on, and knows how many learners
  * begin: the others wait until it lets them begin.
@@ -33,8 +37,9 @@ export async function meet(
   find: () => Promise<Resumption | undefined>
 ): Promise<Beginning> {
   const { settings } = preparation
-  if (hosts && 'follower' in hosts) return hosts.follower.begin(preparation)
-  await hosts?.leader.meet(preparation)
+  const follower = followerOf(hosts)
+  if (follower) return follower.begin(preparation)
+  await leaderOf(hosts)?.meet(preparation)
   const resumption = await find()
   return { resumption, settings: resumption ? resumedSettings(settings, resumption.state) : settings }
 }

@@ -1,0 +1,32 @@
+import type { Engine, Handle } from '../../engine/contract.js'
+import { mostLearners } from '../../schedules/population.js'
+import type { PreparedRun } from '../prepare.js'
+import type { SharedDevice } from '../start-actors.js'
+import { StoppedEarly } from '../stopped-early.js'
+import { MemoryBudget } from './budget.js'
+import { canShareArenas } from './shared-arenas.js'
+
+/**
+ * Waits for the other jobs of the device: together they must fit. Returns the arenas that they share, if they have none of their own. Throws OUT_OF_MEMORY,
+ * and a StoppedEarly.
+ */
+export async function admitRun(
+  { settings, programs, need, budget, arenas }: PreparedRun,
+  engine: Engine,
+  shared: SharedDevice | undefined,
+  stop: AbortSignal
+): Promise<Handle | undefined> {
+  if (!shared) return undefined
+  const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
+  const persistent = bytes - arenas.reduce((sum, each) => sum + each, 0)
+  // Cores that are divided into devices have arenas near to each; values that are moved away have places of their own there.
+  const sharesArenas = canShareArenas(engine, settings) && settings.devices.devices.length === 1 && programs.train.arenas.staged === 0
+  // What is free for all of them: the run's own limit is no part of it.
+  const { free } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
+  const stopped = new Promise<never>((_, reject) => {
+    const refuse = () => reject(new StoppedEarly())
+    if (stop.aborted) refuse()
+    else stop.addEventListener('abort', refuse, { once: true })
+  })
+  return Promise.race([shared.admission.admit(shared.job, { persistent, arenas, sharesArenas, free }), stopped])
+}

@@ -1,0 +1,47 @@
+import { JobScope } from '../actors/job-scope.js'
+import { loadEngine } from '../engine/contract.js'
+import type { PopulationEvent } from '../observe/events.js'
+import type { Settings } from '../options/settings.js'
+import { dryRunOf, plannedEvent } from './dry-run.js'
+import { leaderOf, type Hosts } from './hosts/meeting.js'
+import { Interventions } from './interventions.js'
+import type { JobControl } from './job.js'
+import { prepareRun, type PreparedRun } from './prepare.js'
+import { costWarnings } from './run-cost.js'
+import type { RunModules } from './run-modules.js'
+
+/** A run that is prepared and has not ended. */
+export interface OpenRun {
+  readonly prepared: PreparedRun
+  readonly modules: RunModules
+  readonly scope: JobScope
+  readonly control: JobControl
+  readonly interventions: Interventions
+  /** What was decided about the number of learners so far. */
+  readonly decisions: readonly PopulationEvent[]
+}
+
+/** Prepares the run, and emits what can be told before it starts. Throws what `prepareRun` throws, and INVALID_OPTION. */
+export async function openRun(settings: Settings, modules: RunModules, given: JobControl, hosts: Hosts | undefined): Promise<OpenRun> {
+  const decisions: PopulationEvent[] = []
+  const control: JobControl = {
+    ...given,
+    emit: (event) => {
+      if (event.event === 'population') decisions.push(event)
+      given.emit(event)
+    }
+  }
+  const engine = await loadEngine(modules.engine.href)
+  leaderOf(hosts)?.forwardTo((event) => control.emit(event))
+  const whole = await prepareRun(settings, engine, modules.engine, control.stop, hosts)
+  for (const message of costWarnings(whole)) control.emit({ event: 'warning', message })
+  if (settings.dryRun) control.emit(plannedEvent(whole))
+  const prepared = settings.dryRun ? dryRunOf(whole) : whole
+  const interventions = new Interventions({
+    made: prepared.settings.changes,
+    recorded: prepared.settings.interventions,
+    emit: (event) => control.emit(event),
+    stop: control.stop
+  })
+  return { prepared, modules, scope: new JobScope(engine, modules.engine), control, interventions, decisions }
+}
