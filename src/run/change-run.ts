@@ -12,7 +12,7 @@ import {
   type RunChange,
   type RunPlace
 } from '../schedules/interventions.js'
-import type { RunActors } from './start-actors.js'
+import type { RunActors } from './run-actors.js'
 import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'

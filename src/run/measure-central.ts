@@ -3,7 +3,7 @@ import { openDataForModel } from '../data/data-for-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { evaluate, type Measurement } from '../trained/evaluate.js'
-import type { RunActors } from './start-actors.js'
+import type { RunActors } from './run-actors.js'
 import type { PreparedRun } from './prepare.js'
 
 /** Reads the batch-norm statistics of the model that the evaluators' replica holds. */

@@ -8,7 +8,7 @@ import { deferred, type Deferred } from '../runtime/promises.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required } from '../schema/group.js'
 import { kind, list, oneOf, text, truth, whole } from '../schema/values.js'
-import type { RunActors } from './start-actors.js'
+import type { RunActors } from './run-actors.js'
 import type { Interventions } from './interventions.js'
 
 /** What a message does: `look` is answered at once; `change` makes the learners rest first. */

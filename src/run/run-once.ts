@@ -25,7 +25,9 @@ import { lostEvent } from './run-events.js'
 import { RunLoop } from './run-loop.js'
 import { BUILT_IN_LEARNER, type RunModules } from './run-modules.js'
 import { populationOf } from './run-population.js'
-import { startActors, type RunActors, type RunHooks } from './start-actors.js'
+import type { RunActors } from './run-actors.js'
+import type { RunHooks } from './run-hooks.js'
+import { startActors } from './start-actors.js'
 
 /** What a run is a part of. */
 export interface RunOnceOptions extends RunRecords {

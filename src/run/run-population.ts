@@ -4,7 +4,7 @@ import { TunedPopulation } from '../tuner/tuned-population.js'
 import { MemoryBudget, reserveGrowth } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
 import type { PreparedRun } from './prepare.js'
-import type { RunActors } from './start-actors.js'
+import type { RunActors } from './run-actors.js'
 
 /** What follows the given number or schedule of a run's learners, or tunes their number. */
 export function populationOf(

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { defineModel, linear } from '../../src/model/layers.js'
-import { firstWeights } from '../../src/run/start-actors.js'
+import { firstWeights } from '../../src/run/first-weights.js'
 
 describe('first weights', () => {
   it('leave the caller’s event loop its turns while they are drawn', async () => {

@@ -1,6 +1,6 @@
 import type { Resumption } from '../../checkpoints/resume.js'
 import type { Follower } from './follower.js'
-import { resumedSettings } from '../run-settings.js'
+import { resumedSettings, type RunSettings } from '../run-settings.js'
 import type { Beginning, Preparation } from './hello.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
@@ -25,6 +25,11 @@ export function leaderOf(hosts: Hosts | undefined): Leader | undefined {
 
 export function followerOf(hosts: Hosts | undefined): Follower | undefined {
   return hosts && 'follower' in hosts ? hosts.follower : undefined
+}
+
+/** The settings with the learners of this process alone, for all that is made here. */
+export function ownSettings<Given extends RunSettings>(hosts: Hosts | undefined, settings: Given): Given {
+  return hosts?.host.ownSettings(settings) ?? settings
 }
 
 /**

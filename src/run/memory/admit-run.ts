@@ -1,7 +1,7 @@
 import type { Engine, Handle } from '../../engine/contract.js'
 import { mostLearners } from '../../schedules/population.js'
 import type { PreparedRun } from '../prepare.js'
-import type { SharedDevice } from '../start-actors.js'
+import type { SharedDevice } from '../shared-device.js'
 import { StoppedEarly } from '../stopped-early.js'
 import { MemoryBudget } from './budget.js'
 import { canShareArenas } from './shared-arenas.js'
