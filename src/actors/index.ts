@@ -11,7 +11,7 @@ export { Evaluator, type EvaluationPass, type EvaluatorOptions, type Findings, t
 export { Feeder, type FeederOptions, type FeederProtocol, type SkippedSample, type SourceStream } from './feeder.js'
 export { CheckpointWriter, type CheckpointOrder, type CheckpointWriterOptions, type CheckpointWriterProtocol } from './checkpoint-writer.js'
 export type { LearnerFailure } from './learner-failure.js'
-export type { LossRecord, SpawnLearner, Succession } from './learner-slot.js'
+export type { MembershipRecord, SpawnLearner, Succession } from './learner-slot.js'
 export { Heartbeat } from '../learner/heartbeat.js'
 export type { MessageOutcome } from '../learner/learner-plugin.js'
 export type { LearnerReport } from '../learner/step-runner.js'

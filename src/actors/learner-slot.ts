@@ -31,7 +31,7 @@ export type SpawnLearner = (
 export type Succession = 'now' | 'later' | 'none'
 
 /** The record of the learners that die and of those that take their places. */
-export interface LossRecord {
+export interface MembershipRecord {
   /** A learner has died, and this is to follow. Returns what follows: in a run that repeats a recorded one, what followed there. */
   died(place: number, departure: Departure, succession: 'now' | 'none'): Succession
   /** Another learner takes part from this round on, which begins with this iteration. */
@@ -54,7 +54,7 @@ export interface LearnerSlotOptions {
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
   readonly onFailure: (failure: LearnerFailure) => void
-  readonly record: LossRecord
+  readonly record: MembershipRecord
   /** Whether a learner starts with states of its own, from a checkpoint. */
   readonly resumed: (learner: number) => boolean
   /** Whether the slot stays vacant after this error, until the population changes. */

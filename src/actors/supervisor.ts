@@ -8,7 +8,7 @@ import { recordedArguments, type RunChange, type RunPlace } from '../schedules/i
 import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
-import { LearnerSlot, type LearnerSlotOptions, type LossRecord, type SpawnLearner } from './learner-slot.js'
+import { LearnerSlot, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { PopulationStatus, RunControl, SupervisorProtocol } from '../protocols/protocols.js'
@@ -77,7 +77,7 @@ export interface SupervisorOptions {
   /** Called for each learner that fails. */
   readonly onFailure?: (failure: LearnerFailure) => void
   /** Learners that die, and their successors; nothing is recorded if omitted. */
-  readonly record?: LossRecord
+  readonly record?: MembershipRecord
   /** Whether a place has no learner before `succeedNow`; never if omitted. */
   readonly isAwaiting?: (place: number) => boolean
   /** The number of the first learner in a place, from 0 to below `learners`: learners join in the order of their numbers. That of the place if omitted. */
@@ -92,7 +92,7 @@ export interface SupervisorOptions {
   readonly decisions?: () => readonly PopulationEvent[]
 }
 
-const NO_RECORD: LossRecord = { died: (_place, _departure, succession) => succession, joined: () => {} }
+const NO_RECORD: MembershipRecord = { died: (_place, _departure, succession) => succession, joined: () => {} }
 
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8

@@ -8,7 +8,7 @@ import {
   messagesTo,
   ruleChangeOf,
   type Intervention,
-  type Loss,
+  type MembershipChange,
   type RunChange,
   type RunPlace
 } from '../schedules/interventions.js'
@@ -37,7 +37,7 @@ export interface ChangeableRun {
 type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
 
 /** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
-export async function changeRun(target: ChangeableRun, change: RunChange | Loss, place: RunPlace): Promise<ChangeOutcome> {
+export async function changeRun(target: ChangeableRun, change: RunChange | MembershipChange, place: RunPlace): Promise<ChangeOutcome> {
   switch (change.kind) {
     case 'pause':
       return { answer: place }

@@ -3,14 +3,14 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import type { IntervenedEvent } from '../observe/events.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
-import type { LossRecord, Succession } from '../actors/learner-slot.js'
+import type { MembershipRecord, Succession } from '../actors/learner-slot.js'
 import type { Departure } from '../engine/contract.js'
 import {
   checkedChange,
-  isLoss,
+  isMembershipChange,
   openDeaths,
   type Intervention,
-  type Loss,
+  type MembershipChange,
   type OfKind,
   type RunChange,
   type RunPlace
@@ -19,8 +19,8 @@ import {
 /** What came of a change: its answer, which may come later than the learners go on, or the error of a learner's method. */
 export type ChangeOutcome = { readonly answer: unknown } | { readonly error: Error }
 
-/** Makes a change while all learners rest, or lets a loss of the recorded run happen. Throws for one that is refused: then nothing has changed. */
-export type MakeChange = (change: RunChange | Loss, place: RunPlace) => Promise<ChangeOutcome>
+/** Makes a change while all learners rest, or lets a change of membership of the recorded run happen. Throws for one that is refused: then nothing has changed. */
+export type MakeChange = (change: RunChange | MembershipChange, place: RunPlace) => Promise<ChangeOutcome>
 
 export interface InterventionsOptions {
   /** Those made before the run was resumed. */
@@ -45,7 +45,7 @@ interface Request {
  * asked for, and is recorded with that round, as is the death of a learner with the round that it has not ended: the list of a run, given to another,
  * repeats it.
  */
-export class Interventions implements LossRecord {
+export class Interventions implements MembershipRecord {
   readonly #options: InterventionsOptions
   readonly #made: Intervention[]
   readonly #recorded: Intervention[]
@@ -62,15 +62,15 @@ export class Interventions implements LossRecord {
   /** Throws INVALID_OPTION if the recorded ones are not those of the run that is resumed. */
   constructor(options: InterventionsOptions) {
     const { made = [], recorded = [] } = options
-    const changes = made.filter((each) => !isLoss(each))
-    const before = recorded.filter((each) => !isLoss(each)).slice(0, changes.length)
+    const changes = made.filter((each) => !isMembershipChange(each))
+    const before = recorded.filter((each) => !isMembershipChange(each)).slice(0, changes.length)
     if (recorded.length > 0 && !isDeepStrictEqual(before, changes.slice(0, before.length)))
       throw invalidOption('interventions', `${recorded.length} of a recorded run`, 'the checkpoint is of a run with others: leave them out')
     this.#options = options
     this.#made = [...made]
     let left = before.length
     this.#recorded = recorded
-      .filter((each) => (isLoss(each) ? !made.some((past) => isDeepStrictEqual(past, each)) : left-- <= 0))
+      .filter((each) => (isMembershipChange(each) ? !made.some((past) => isDeepStrictEqual(past, each)) : left-- <= 0))
       .toSorted((a, b) => a.round - b.round)
   }
 
@@ -203,7 +203,7 @@ export class Interventions implements LossRecord {
 
   /** What only looked at the recorded run, or held it, needs no repetition. */
   async #repeat(recorded: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
-    if (isLoss(recorded)) {
+    if (isMembershipChange(recorded)) {
       if (recorded.kind === 'death') this.#dying.push(recorded)
       await make(recorded, place)
       if (recorded.kind === 'join') this.#keep(recorded)

@@ -1,6 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import type { Settings } from '../options/settings.js'
-import { isLoss, type Intervention } from '../schedules/interventions.js'
+import { isMembershipChange, type Intervention } from '../schedules/interventions.js'
 import { withWayOn } from './diverged.js'
 import type { JobControl, JobOutcome } from './job.js'
 
@@ -18,7 +18,7 @@ export async function runWithRetries(
     try {
       const again = { ...settings, learningRateScale, interventions, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
       // What programs have changed of this run, the next one changes again; the learners that died live again.
-      const keep = (all: readonly Intervention[]) => (interventions = all.filter((each) => !isLoss(each)))
+      const keep = (all: readonly Intervention[]) => (interventions = all.filter((each) => !isMembershipChange(each)))
       return await (retries === 0 ? run(settings, control, keep) : run(again, withoutStarted(control), keep))
     } catch (error) {
       const diverged = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'

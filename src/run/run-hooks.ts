@@ -1,6 +1,6 @@
 import type { SkippedSample } from '../actors/feeder.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
-import type { LossRecord } from '../actors/learner-slot.js'
+import type { MembershipRecord } from '../actors/learner-slot.js'
 import type { Handle } from '../engine/contract.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
@@ -14,7 +14,7 @@ export interface RunHooks {
   readonly trace: Trace | undefined
   readonly onFailure: (failure: LearnerFailure) => void
   /** Learners that die, and their successors. */
-  readonly record: LossRecord & { isAwaiting(place: number): boolean }
+  readonly record: MembershipRecord & { isAwaiting(place: number): boolean }
   /** Whether the other learners go on without a replacement of one that failed with this error. */
   readonly leavesVacant: (error: Error) => boolean
   readonly skipped: (sample: SkippedSample) => void

@@ -89,8 +89,8 @@ export type RunChange = GivenOptions<typeof runChange>
  */
 export type Intervention = GivenOptions<typeof intervention>
 
-/** What happens to a run by itself. */
-export type Loss = OfKind<'death' | 'join'>
+/** A change of membership that happens by itself: a learner dies, or its successor joins. */
+export type MembershipChange = OfKind<'death' | 'join'>
 
 export const interventionList = list(intervention, "a list of interventions, as a run's `finished` event has it")
 
@@ -122,8 +122,7 @@ function isPlain(args: readonly unknown[]): boolean {
 
 export type OfKind<Kind> = Extract<Intervention, { readonly kind: Kind }>
 
-/** Whether it is a learner's death, or its successor's beginning. */
-export function isLoss(each: Intervention): each is Loss {
+export function isMembershipChange(each: Intervention): each is MembershipChange {
   return each.kind === 'death' || each.kind === 'join'
 }
 
