@@ -4,7 +4,8 @@
  *
  * @module arbalest/actors
  */
-export { Synchroniser, type GroupSchedule, type SynchroniserControlProtocol, type SynchroniserSetup } from './synchroniser.js'
+export { Synchroniser, type SynchroniserControlProtocol, type SynchroniserSetup } from './synchroniser.js'
+export type { GroupSchedule } from './group-control.js'
 export { Supervisor, type RunningLearner, type SupervisorControlProtocol, type SupervisorOptions } from './supervisor.js'
 export { Learner, type LearnerControlProtocol, type LearnerOptions, type LearnerTask, type RepeatedMessage } from './learner.js'
 export { Evaluator, type EvaluationPass, type EvaluatorOptions, type Findings, type StatisticsPass } from './evaluator.js'

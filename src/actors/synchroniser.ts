@@ -4,8 +4,9 @@ import { parameterTensors } from '../formats/tensor.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { DeferredReply } from '../runtime/actor.js'
 import { changedLearningRates, ruleChangeOf, type SettingChange, type RunPlace } from '../schedules/interventions.js'
-import { learningRateAt, type LearningRatePiece } from '../schedules/pieces.js'
+import { learningRateAt } from '../schedules/pieces.js'
 import type { CentralModel, CentralWeights, RunControl, SynchroniserProtocol, SynchroniserStatus } from '../protocols/protocols.js'
+import { applySchedule, isAtRest, type GroupSchedule } from './group-control.js'
 
 /** The messages by which a run conducts its synchroniser. */
 export interface SynchroniserControlProtocol {
@@ -41,16 +42,6 @@ export interface SynchroniserControlProtocol {
 
   /** Changes the rule from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
   changeRule(change: RuleChange): void
-}
-
-/** What changes during a run, by numbers of rounds and iterations. */
-export interface GroupSchedule {
-  /** The learning rate of each iteration, in pieces by rising `from`, the first from 0. After a piece its last rate holds until the next. */
-  readonly learningRates: readonly LearningRatePiece[]
-  /** The rounds that every learner starts from the central model. */
-  readonly restarts: readonly number[]
-  /** How many iterations the run has. */
-  readonly iterations: number
 }
 
 /** The options of a synchroniser; it runs in its spawner's thread. */
@@ -97,10 +88,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   follow(schedule: GroupSchedule): void {
-    const { learningRates, restarts, iterations } = schedule
-    for (const { from, rates } of learningRates) this.#engine.setLearningRates(this.#group, from, rates)
-    this.#engine.setRestarts(this.#group, restarts)
-    this.#engine.setEnd(this.#group, iterations)
+    applySchedule(this.#engine, this.#group, schedule)
     this.#schedule = schedule
   }
 
@@ -163,7 +151,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     if (this.#control) return new DeferredReply(this.#control.request({ kind: 'pause' }) as Promise<RunPlace>)
     this.#paused = true
     this.pauseAt(0)
-    return new DeferredReply(this.#until(() => (this.#rests() ? this.#place() : undefined)))
+    return new DeferredReply(this.#until(() => (isAtRest(this.#engine, this.#group) ? this.#place() : undefined)))
   }
 
   resume(): void {
@@ -216,17 +204,6 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   #place(): RunPlace {
     const { round, iterations: iteration } = this.#groupStatus()
     return { round, iteration }
-  }
-
-  #rests(): boolean {
-    try {
-      // An empty change: it is refused while a round is in progress.
-      this.#engine.setRule(this.#group, {})
-      return true
-    } catch (error) {
-      if (error instanceof ArbalestError && error.code === 'INVALID_STATE') return false
-      throw error
-    }
   }
 
   /** What `look` finds, as soon as it finds something. Rejects with ACTOR_GONE once the actor stops. */

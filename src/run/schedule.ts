@@ -1,4 +1,4 @@
-import type { GroupSchedule } from '../actors/synchroniser.js'
+import type { GroupSchedule } from '../actors/group-control.js'
 import { invalidOption, type ArbalestError } from '../errors.js'
 import { curveOf } from '../schedules/curves.js'
 import type { Duration, Progress } from '../schedules/duration.js'

@@ -1,4 +1,5 @@
-import { Synchroniser, type GroupSchedule } from '../../src/actors/synchroniser.js'
+import type { GroupSchedule } from '../../src/actors/group-control.js'
+import { Synchroniser } from '../../src/actors/synchroniser.js'
 
 /** Trains with a tenth of the learning rates that the run asks for. */
 export class Synchroniser10 extends Synchroniser {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { GroupSchedule } from '../../actors/synchroniser.js'
+import { applySchedule, isAtRest } from '../../actors/group-control.js'
 import type { Engine, GroupSpec, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
@@ -66,7 +66,7 @@ export class Hub {
     if (name === 'serve') return this.#begin(order)
     if (name === 'again') return this.#leave()
     if (name === 'train') return this.#train(order.until)
-    if (name === 'follow') this.#follow(order.schedule)
+    if (name === 'follow') applySchedule(this.#engine, this.#group!, order.schedule)
     if (name === 'changeRule') this.#engine.setRule(this.#group!, order.change)
     if (name === 'replaceCentral') this.#engine.writeCentral(this.#group!, order.weights)
     if (name === 'capture') this.#capture(order.states)
@@ -82,33 +82,15 @@ export class Hub {
     const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt, order: sumOrder })
     this.#group = this.#engine.createGroup({ ...group, initial, devices: 1, levels: [level] })
     if (resumes) this.#engine.restoreGroup(this.#group, { vectors, counts: resumes.counts })
-    this.#follow(schedule)
-  }
-
-  #follow({ learningRates, restarts, iterations }: GroupSchedule): void {
-    const group = this.#group!
-    for (const { from, rates } of learningRates) this.#engine.setLearningRates(group, from, rates)
-    this.#engine.setRestarts(group, restarts)
-    this.#engine.setEnd(group, iterations)
+    applySchedule(this.#engine, this.#group, schedule)
   }
 
   /** Takes part in all rounds before this one, until the hosts rest. */
   async #train(until: number): Promise<void> {
     this.#engine.setPause(this.#group!, until)
-    while (!this.#rests()) {
+    while (!isAtRest(this.#engine, this.#group!)) {
       if (this.#failure) throw this.#failure.error
       await sleep(LOOK_EVERY)
-    }
-  }
-
-  #rests(): boolean {
-    try {
-      // An empty change: it is refused while a round is in progress.
-      this.#engine.setRule(this.#group!, {})
-      return true
-    } catch (error) {
-      if (error instanceof ArbalestError && error.code === 'INVALID_STATE') return false
-      throw error
     }
   }
 

@@ -1,4 +1,4 @@
-import type { GroupSchedule } from '../../actors/synchroniser.js'
+import type { GroupSchedule } from '../../actors/group-control.js'
 import type { RunState } from '../../checkpoints/run-state.js'
 import type { GroupSpec, RuleChange, RulePlace, SumOrder } from '../../engine/contract.js'
 import type { ErrorCode } from '../../errors.js'
