@@ -91,7 +91,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     await this.#store[Symbol.asyncDispose]()
   }
 
-  /** Of the file of a snapshot, roughly. */
+  /** The approximate size of a snapshot's file. */
   #bytesOf(each: Handle | Uint8Array | null): number {
     if (typeof each !== 'number') return each?.byteLength ?? 0
     const values = this.#options.parameters.reduce((sum, { shape }) => sum + elements(shape), 0)

@@ -83,7 +83,7 @@ export class Evaluators {
     return Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
   }
 
-  /** Of the findings of all shares, in their order. */
+  /** The quality of the model from the findings in all shares, given in the order of the shares. */
   scoresOf(findings: readonly Findings[]): TestScores {
     const { answers, shares, metrics } = this.#options
     const total = (what: Exclude<keyof Findings, 'tally'>) => findings.reduce((sum, each) => sum + each[what], 0)

@@ -27,12 +27,12 @@ export type SpawnLearner = (
   heartbeat: Heartbeat
 ) => Promise<ActorRef<LearnerControlProtocol>>
 
-/** When another learner takes the place of one that has died: as soon as it has started, by `succeed`, or not before the population changes. */
+/** When another learner takes the place of one that has died. `now`: as soon as it has started. `later`: when `succeed` is called. `none`: not before the population changes. */
 export type Succession = 'now' | 'later' | 'none'
 
 /** The record of the learners that die and of those that take their places. */
 export interface MembershipRecord {
-  /** A learner has died, and this is to follow. Returns what follows: in a run that repeats a recorded one, what followed there. */
+  /** A learner has died. Returns when another takes its place: `succession`, unless the run repeats a recorded one, which then decides. */
   died(place: number, departure: Departure, succession: 'now' | 'none'): Succession
   /** Another learner takes part from this round on, which begins with this iteration. */
   joined(place: number, from: { readonly round: number; readonly iteration: number }): void
@@ -143,7 +143,7 @@ export class LearnerSlot {
     this.#vacant = this.#awaiting = false
     this.#setOccupant(Promise.resolve(successor))
     if (before) {
-      // Its end is no failure.
+      // Its end must not be taken for a failure.
       before.failed = true
       this.#options.engine.evict(this.#options.group, before.learner)
     }
@@ -178,7 +178,7 @@ export class LearnerSlot {
     return ref.askWith({ deadline: this.#options.deadline }).message(method, args)
   }
 
-  /** At a pause of the group: the slot's learner gets messages of before a checkpoint again. */
+  /** At a pause of the group: sends the slot's learner again the messages that it got before a checkpoint. */
   async repeat(messages: readonly RepeatedMessage[]): Promise<void> {
     const { ref } = await this.#occupant
     await ref.askWith({ deadline: this.#options.deadline }).repeat(messages)
@@ -268,7 +268,7 @@ export class LearnerSlot {
     this.#deaths++
     const endsRun = failsAll(error)
     const follows = leavesVacant(error) ? 'none' : 'now'
-    // One that has not joined yet has changed nothing.
+    // A learner that had not joined yet has no departure, and nothing to record.
     const succession = departure ? record.died(rank, departure, follows) : follows
     this.#awaiting = succession === 'later'
     this.#vacant = succession !== 'now'

@@ -32,8 +32,8 @@ export interface LearnerControlProtocol {
   message(method: string, args: readonly unknown[]): Promise<MessageOutcome>
 
   /**
-   * Sends the plugin messages that it had got before the checkpoint that it goes on from, then takes weights and optimiser from the checkpoint, which has
-   * what the messages made of them. What the plugin tells others meanwhile is dropped: it has told it before.
+   * Sends the plugin again the messages that it got before the checkpoint from which it resumes, then restores weights and optimiser from that checkpoint, which
+   * already has the effects of the messages on them. What the plugin tells others meanwhile is dropped: they were told before the checkpoint.
    */
   repeat(messages: readonly RepeatedMessage[]): Promise<void>
 }

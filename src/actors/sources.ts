@@ -80,7 +80,7 @@ export function planTestSources({ test, feed }: Dataset, shares: SourceNeeds['sh
 /** Puts the samples of a job into the engine, or makes the streams through which they will come. */
 export function makeSources(dataset: Dataset, plan: SourcePlan, evaluators: number, scope: JobScope): Sources {
   const train = makeSource(dataset.train, plan.train, true, scope)
-  // The training samples for statistics come through a second stream, which keeps them.
+  // Samples for statistics are the same every time: a second stream, which keeps them, makes them only once.
   const statistics = plan.statistics && makeSource(dataset.train, plan.statistics, true, scope)
   const { tests, streams } = makeTestSources(dataset, plan.tests, evaluators, scope)
   return {

@@ -55,7 +55,7 @@ export interface SupervisorControlProtocol {
   /** While the group pauses: a learner begins in a place whose learner has departed. Throws INVALID_STATE while learners train, INVALID_OPTION. */
   succeedNow(place: number): Promise<void>
 
-  /** The learner in this place gets messages of before a checkpoint again, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  /** Sends the learner in this place again the messages that it got before a checkpoint, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
   repeatNow(place: number, messages: readonly RepeatedMessage[]): Promise<void>
 
   /** The running learners by rank, while the group pauses; undefined for one that is being replaced. */
@@ -102,7 +102,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   readonly #options: SupervisorOptions
   readonly #newSlot: (rank: number, first?: number) => LearnerSlot
   #slots: readonly LearnerSlot[]
-  /** Their learners run and wait for `resize` to join. */
+  /** Their learners run and wait for `resizeNow` to let them join. */
   #prepared: readonly LearnerSlot[] = []
   /** Settles when no learner is being prepared any more. */
   #preparing: Promise<void> = Promise.resolve()
@@ -222,7 +222,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     this.#options.engine.stop(this.#options.group)
   }
 
-  /** By the run, if there is one, else at once. */
+  /** Asks the run to make the change; without a run, makes it at once. */
   #change(change: RunChange, now: () => Promise<unknown>): DeferredReply<RunPlace> {
     const { control, engine, group } = this.#options
     if (control) return new DeferredReply(control.request(change) as Promise<RunPlace>)

@@ -7,8 +7,8 @@ export type Merge = 'mean' | 'last' | 'most'
 export const MOST_POINTS = 1024
 
 /**
- * A curve of any length in bounded memory: once it has 1024 points, two neighbours become one, and so do all later ones. Points are merged by their columns: the mean of
- * the numbers that are there, the last, or the greatest.
+ * A curve of any length in bounded memory: whenever it has 1024 points, each two neighbours are merged into one, and later points are merged in groups of the same size.
+ * Each column is merged in its own way: to the mean of its numbers, to the last, or to the greatest.
  */
 export class BoundedCurve {
   readonly #merges: readonly Merge[]
@@ -87,7 +87,7 @@ function merged(merge: Merge, before: number, value: number, weight: number): nu
   return merge === 'most' ? Math.max(before, value) : before + weight * (value - before)
 }
 
-/** JSON has no other numbers. */
+/** JSON has no NaN and no infinite numbers. */
 function finite(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null
 }

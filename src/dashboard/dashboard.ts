@@ -56,7 +56,7 @@ export class Dashboard {
 
   #first(): string {
     this.#distinguish()
-    // Changes that no page was there for.
+    // The first page gets everything: changes from before it must not be sent a second time.
     if (this.#viewers.count === 0) this.#changes()
     this.#timer ??= setTimeout(() => void this.#tick(), TICK).unref()
     return JSON.stringify({ runs: this.#source.boards.map((board) => board.whole()) } satisfies DashboardUpdate)
@@ -64,7 +64,7 @@ export class Dashboard {
 
   /** One after another: a look that takes long delays the next message, and no two overlap. */
   async #tick(): Promise<void> {
-    // What cannot be seen now is not shown.
+    // If looking fails, the page shows what is already known.
     await this.#source.look().catch(() => {})
     if (this.#closed) return
     const update = this.#changes()

@@ -41,7 +41,7 @@ function countOf(name: string, rawHeaders: readonly string[]): number {
   return rawHeaders.filter((each, i) => i % 2 === 0 && each.toLowerCase() === name).length
 }
 
-/** Of equal length for texts of any, as the comparison in constant time needs it. */
+/** Has the same length for every text: the comparison in constant time takes no others. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -96,7 +96,7 @@ export class LogFollower implements DashboardSource {
     try {
       known.board.take(event, time)
     } catch {
-      // A line of another version, or of somebody else's: what it lacks is not shown.
+      // The line was written by another version or another program: what it lacks is not shown.
     }
   }
 }

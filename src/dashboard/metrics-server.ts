@@ -64,7 +64,7 @@ export class MetricsServer {
   async #answer(source: DashboardSource, { method, url, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
     const port = portOf(this.#server)
     if (headers.host !== `127.0.0.1:${port}` && headers.host !== `localhost:${port}`) return refuse(response, 403)
-    // A browser's pages have no business here.
+    // Refuses requests from web pages: the numbers are for Prometheus.
     if (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none') return refuse(response, 403)
     if (url !== '/metrics') return refuse(response, 404)
     if (method !== 'GET') return refuse(response, 405)

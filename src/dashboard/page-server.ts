@@ -57,7 +57,7 @@ export class PageServer {
 
   close(): void {
     this.#server.close()
-    // Streams end by themselves once all of them has been read; a reader that does not read is cut off.
+    // A stream ends once its reader has read all of it; one that is not read by then is cut off.
     setTimeout(() => this.#server.closeAllConnections(), 1_000).unref()
   }
 
@@ -73,7 +73,7 @@ export class PageServer {
   #stream(response: ServerResponse): void {
     const { viewers, first } = this.#options
     response.setHeaders(new Headers({ ...HEADERS, 'Content-Type': 'text/event-stream; charset=utf-8' }))
-    // No answer of a stream is late.
+    // A stream stays open for the whole run: the deadline for answers does not apply.
     response.socket?.setTimeout(0)
     if (!viewers.add(response, first())) {
       response.removeHeader('Content-Type')
@@ -93,7 +93,7 @@ export const LIMITS = {
   requireHostHeader: true
 } as const
 
-/** The server with limits for those who send much, slowly, or nothing. */
+/** Limits the server against clients that send too much, too slowly or nothing. */
 export function hardened(server: Server): Server {
   server.maxConnections = MOST_CONNECTIONS
   server.maxHeadersCount = 50

@@ -72,7 +72,7 @@ export class RunBoard {
   #factsChanged = true
   #happeningsChanged = 0
   #devices = 1
-  /** The shares of each learner's time that are known last. */
+  /** The newest known shares of each learner's time. */
   readonly #known = new Map<number, { readonly waiting: number; readonly averaging: number }>()
   /** Deaths by place that the lanes have not shown yet. */
   readonly #died = new Set<number>()
@@ -86,7 +86,7 @@ export class RunBoard {
     return this.#facts
   }
 
-  /** Those that the run has told at its beginning. */
+  /** The options of the run, as its first event lists them. */
   get options(): Readonly<Record<string, unknown>> {
     return this.#options
   }
@@ -132,7 +132,7 @@ export class RunBoard {
     const present = new Set(population.places.map(({ learner }) => learner))
     for (const learner of this.#known.keys()) if (!present.has(learner)) this.#known.delete(learner)
     for (const { place, learner, state } of population.places) {
-      // Of rounds that take longer than a look the shares of the one before hold.
+      // If no round ended since the last look, keep the previous shares.
       const { waiting, averaging, distance } = figures.get(learner ?? -1) ?? { ...this.#known.get(learner ?? -1), distance: null }
       if (learner !== null && waiting !== undefined) this.#known.set(learner, { waiting, averaging: averaging! })
       this.#lane(place, at, {
@@ -315,7 +315,7 @@ function figuresByLearner(rounds: readonly RoundFigures[]): Map<number, LearnerF
     for (const { learner, waited, distance } of members) {
       const sum = sums.get(learner) ?? { waited: 0, averaged: 0, time: 0, distance: 0, distances: 0 }
       const time = Math.max(1e-9, seconds - began)
-      // The rule's passes are part of what a learner waits for.
+      // `waited` includes the time of the rule, which is shown as a share of its own.
       const pure = Math.max(0, Math.min(waited, time) - averaged)
       sums.set(learner, {
         waited: sum.waited + pure,

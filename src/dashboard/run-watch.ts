@@ -43,7 +43,7 @@ export class RunWatch {
       const { rss: resident, heapUsed: heap } = process.memoryUsage()
       this.board.look({ status, population, rounds, resident, heap }, Date.now() / 1000)
     } catch {
-      // The run ends, or is between two attempts: its events tell.
+      // The run is ending, or between two attempts, which its events report.
     } finally {
       this.#looking = false
     }

@@ -4,7 +4,7 @@ import { unwritableFile } from '../formats/file-errors.js'
 import { appendAll } from '../formats/write-file.js'
 import type { EventSink } from './sinks.js'
 
-/** What there is when a record cannot be written further. */
+/** What the error says is left where a record cannot be written any further. */
 const LEFT = 'the run goes on, and what is there stays'
 
 /**

@@ -84,7 +84,7 @@ export class RunSpans implements EventSink {
   }
 
   async #look(): Promise<void> {
-    // The group may have ended: its events tell.
+    // An error means that the group has ended, which the run's events report.
     const rounds = (await this.#rounds?.(this.#lastRound).catch(() => [])) ?? []
     for (const round of rounds) {
       // Two looks may overlap.
@@ -98,7 +98,7 @@ export class RunSpans implements EventSink {
     }
   }
 
-  /** A span that is over. */
+  /** Records work that has already ended. */
   #past(name: string, { start, end, attributes, error = null }: Past): void {
     const options: SpanOptions = { startTime: start, attributes }
     const span = this.#tracer.startSpan(name, options, this.#inRun)

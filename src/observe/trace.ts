@@ -73,7 +73,7 @@ export class Trace implements EventSink {
   unwatch(): void {
     clearInterval(this.#timer)
     const group = this.#group
-    // First: the read may throw, and the group is not to be read again then.
+    // Before the read, which may throw: the group must not be read again after that.
     this.#group = undefined
     if (group) this.#drainLevels(group)
   }

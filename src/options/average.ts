@@ -76,7 +76,7 @@ export const averageOptions = {
 /** The average that is evaluated; `from` and `every` are in epochs. */
 export function averageSettings(options: CheckedOptions<typeof average> | undefined): EvaluationAverage | undefined {
   if (options === undefined) return undefined
-  // An exponential average is taken after every round, because every round ends later than a sample.
+  // `every: 0` becomes one sample, and each round trains at least that many: the average is taken after every round.
   if (options.name === 'ema') return { kind: 'ema', decay: options.decay, from: 0, every: 0 }
   const { name: kind, startEpoch: from, period: every } = options
   return kind === 'swa' ? { kind, from, every } : { kind, window: options.window, from, every }

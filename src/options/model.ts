@@ -82,7 +82,7 @@ export const modelOptions = {
   })
 }
 
-/** What `initial` has, nothing else may give; without it there must be a model. */
+/** With `initial`, refuses the options that its folder determines; without it, requires `model`. */
 export function checkInitial(
   faults: Faults,
   {

@@ -70,10 +70,10 @@ export function settingsOf(given: TrainOptions): Settings {
   const checked = faults.checked(trainOptions, given, { root: trainOptions.entries })
   const { model, initial, size, initialWeights } = given
   checkInitial(faults, { model, initial, size, initialWeights })
-  // Nothing else is told of options that a folder which cannot be read would complete.
+  // Read the folder only if nothing is at fault so far; if it cannot be read, its error is the only one reported.
   const folder = faults.none && checked.initial !== undefined ? readFolder(checked.initial) : undefined
   const settings = completed(faults, checked, folder)
-  // Data that is refused is not what the others are for.
+  // Skip checks against the data if `data` itself was refused.
   if (given.data === undefined || checked.data === given.data) checkData(faults, { ...settings, images: given.images, table: given.table })
   if (settings.learnerOptions !== undefined && given.learner === undefined)
     faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
@@ -87,7 +87,7 @@ function completed(
   folder: HuggingFaceFolder | undefined
 ): Settings {
   const { threads, backend } = options
-  // Its name alone counts here: its shape follows from the data.
+  // `modelFor({})` has no shapes from the data: only its name is used.
   const model = options.model ?? folder?.model.modelFor({}).name ?? ''
   checkSize(faults, options.size, model)
   // A model at fault is missing here.
@@ -117,7 +117,7 @@ function completed(
     population,
     batch,
     optimiser: optimiserSettings(faults, options.optimiser, {
-      // A cycle would be cut short anywhere.
+      // A run limited by time alone has no known length for a one-cycle schedule.
       defaults: endsByTimeAlone(options.until) ? { ...defaults, schedule: 'multistep' } : defaults,
       batch,
       nesterov: hasNesterovLearners(synchroniser),

@@ -72,7 +72,7 @@ function inMilliseconds({ mode, exchangeSeconds, stepSeconds, averagingStepSecon
 }
 
 function costsOf({ hosts, gpus, rack, link, oversubscription, hub }: ClusterSettings): LinkCosts {
-  // GPUs add what comes, and the cards of the network move it.
+  // On GPU clusters the GPUs add and the network cards copy: the processor costs nothing.
   const processor = gpus > 0 ? { processor: 0 } : { processor: 1 / PROCESSOR, message: SECONDS_PER_MESSAGE }
   const across = hosts > rack ? (rack * link) / oversubscription : Infinity
   return { link, across, hub, latency: SECONDS_PER_MESSAGE, ...processor }

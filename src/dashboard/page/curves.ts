@@ -63,6 +63,6 @@ export function padded(low: number, high: number, least: readonly number[] = [],
   const [from, until] = [Math.min(low, ...least), Math.max(high, ...least)]
   const margin = 0.06 * (until - from || Math.abs(until) || 1)
   const bottom = from >= 0 && from < margin ? 0 : from - margin
-  // A line along the limit is not cut off.
+  // Slightly beyond the limit, so that a line along it is not cut in half.
   return [bottom, Math.min(until + margin, limit + 0.02 * (limit - bottom))]
 }

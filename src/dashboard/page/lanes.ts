@@ -57,7 +57,7 @@ export class Lanes {
     pen.font = '12px system-ui, sans-serif'
     pen.textBaseline = 'middle'
     const lanes = Array.from({ length: places }, (_, place) => run.points(`place ${place}`))
-    // The lanes of a log have points where they change alone, and go on from there.
+    // The lanes of a log have a point only where their state changes, and the last state lasts until the present.
     const reached = run.latest('progress', 'progress', 'seconds') ?? 0
     const end = Math.max(1, reached, ...lanes.map((points) => points.at(-1)?.[0] ?? 0))
     const left = this.#drawLabels(pen, lanes)
@@ -142,7 +142,7 @@ export function placesOf(run: PageRun): number {
   return places
 }
 
-/** A look tells of the time since the one before, unless there was none for long. */
+/** The time that a look covers: since the look before, or only a quarter of a second if that was long ago. */
 export function lookedAt(points: readonly CurvePoint[], i: number): [from: number, until: number] {
   const until = points[i]![0]!
   const before = points[i - 1]?.[0] ?? until - 0.25
@@ -150,7 +150,7 @@ export function lookedAt(points: readonly CurvePoint[], i: number): [from: numbe
   return [until - before > Math.max(UNWATCHED, usual) ? until - 0.25 : Math.max(0, before), until]
 }
 
-/** A log tells of changes: a state holds until the next one. */
+/** The time that a point of a log covers: a log records changes, so a state holds until the next one. */
 function heldUntil(points: readonly CurvePoint[], i: number, end: number): [from: number, until: number] {
   return [points[i]![0]!, points[i + 1]?.[0] ?? end]
 }
@@ -185,7 +185,7 @@ function drawLane(pen: CanvasRenderingContext2D, points: readonly CurvePoint[], 
 function partsOf([, , state, waiting = null, averaging = null]: CurvePoint): readonly (readonly [colour: string, share: number])[] {
   const name = STATES[state ?? 0]!
   if (name === 'vacant') return []
-  // No log has the shares.
+  // Logs do not record the shares of waiting and averaging.
   if (name !== 'training' || waiting === null) return [[name, 1]]
   const waits = Math.min(1, waiting)
   const averages = Math.min(1 - waits, averaging ?? 0)

@@ -100,7 +100,7 @@ export class RunCharts {
         along,
         span
       )
-    // What will be measured is known by the first measurement.
+    // Whether accuracy is measured is unknown before the first measurement: until then its chart is shown empty.
     const isAwaited = drawn.some((run) => !isOver(run.facts) && run.points('evaluated').length === 0)
     this.#accuracy.card.hidden = this.#accuracy.isEmpty && !isAwaited
     this.#r2.card.hidden = this.#r2.isEmpty
@@ -138,7 +138,7 @@ function show(chart: Chart, series: readonly ChartSeries[]): void {
   chart.card.hidden = chart.isEmpty
 }
 
-/** Few rounds are measured: a line goes on from one to the next, but not over a time in which no page was open. */
+/** Only some rounds are sampled: the line connects them, with gaps where no page was open. */
 function distancesOf(run: PageRun, place: number): Column {
   const points = run.points(`place ${place}`)
   const x: number[] = []
