@@ -1,6 +1,7 @@
 import { ArbalestError } from '../errors.js'
 import { tallyOf, type MetricPlan, type MetricTally, type TallyCounts } from '../metrics/metrics.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
+import { CALL_MILLISECONDS } from '../learner/step-runner.js'
 import type { BatchRange } from './sources.js'
 
 /** A program, and the test samples that it measures. */
@@ -48,9 +49,6 @@ export interface Findings {
 }
 
 type PassFindings = Pick<Findings, 'loss' | 'correct' | 'amongTop'>
-
-/** A native call lasts no longer than this, or one step, so that it can be cancelled between two. */
-const CALL_MILLISECONDS = 50
 
 /**
  * Measures a model on a share of the held-out data. Before that it estimates the batch-norm statistics of a central model, since an average of learners

@@ -1,6 +1,7 @@
 import type { Engine, GroupRule, GroupSpec, GroupStatus, Handle, RoundFigures, RuleChange, SnapshotContents } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 import { parameterTensors } from '../formats/tensor.js'
+import { poll } from '../poll.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { DeferredReply } from '../runtime/actor.js'
 import { changedLearningRates, ruleChangeOf, type SettingChange, type RunPlace } from '../schedules/interventions.js'
@@ -53,9 +54,6 @@ export interface SynchroniserSetup {
   /** The run that makes the changes; absent in a system that is wired by hand. */
   readonly control?: RunControl
 }
-
-/** Milliseconds between two looks for what has been asked for: a round that is whole, learners that rest. */
-const LOOK_EVERY = 10
 
 /** Owns the group and its central model. It only sets numbers: the learners' threads compute the averages in native code. */
 export class Synchroniser implements SynchroniserProtocol, SynchroniserControlProtocol {
@@ -207,13 +205,11 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   /** What `look` finds, as soon as it finds something. Rejects with ACTOR_GONE once the actor stops. */
-  async #until<T>(look: () => T | undefined): Promise<T> {
-    for (;;) {
+  #until<Found extends object>(look: () => Found | undefined): Promise<Found> {
+    return poll(() => {
       if (this.#stopped) throw stoppedBefore()
-      const found = look()
-      if (found !== undefined) return found
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
-    }
+      return look()
+    })
   }
 }
 

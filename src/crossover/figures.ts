@@ -1,3 +1,5 @@
+export { median } from '../median.js'
+
 /** What a job does in a step, or in a round of several steps, while it has the device for itself; in seconds. */
 export interface StepTimes {
   /** From one step to the next. Less than both others together where the job exchanges while it computes. */
@@ -49,14 +51,6 @@ export function gainOf(together: Rates, alone: Rates): number {
 /** How evenly jobs are slowed down, by the shares of the device that they shall have. */
 export function fairnessOf(together: Rates, alone: Rates, shares: readonly number[]): number {
   return jainIndex(pacesOf(together, alone).map((pace, job) => pace / shares[job]!))
-}
-
-/** NaN of no values. */
-export function median(values: readonly number[]): number {
-  if (values.length === 0) return NaN
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
 function sum(values: readonly number[]): number {

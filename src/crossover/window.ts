@@ -1,8 +1,7 @@
 import type { Engine, Handle, LeaseFigures } from '../engine/contract.js'
+import { poll } from '../poll.js'
 import type { Rates, StepTimes } from './figures.js'
 
-/** Milliseconds between two looks at the lease. */
-const LOOK_EVERY = 10
 /** A window lasts no longer, in milliseconds. */
 const MOST = 30_000
 /** Jobs that make few rounds in this time, in milliseconds, are measured by so many rounds, after one round that is not measured. */
@@ -51,7 +50,7 @@ export async function measured({ engine, lease, jobs, length, isOver }: LeaseWin
   const before = look()
   let began = performance.now()
   const isWarm = () => made(before, 2) || (performance.now() > began + SLOW.warm && made(before, 1))
-  while (!isOver() && !isWarm() && performance.now() < began + MOST) await pause()
+  await poll(() => isOver() || isWarm() || performance.now() >= began + MOST)
   if (!isWarm()) return undefined
   const from = look()
   const spreads = jobs.map((job) => new RoundSpread(from[job]!))
@@ -62,7 +61,7 @@ export async function measured({ engine, lease, jobs, length, isOver }: LeaseWin
     for (const [i, job] of jobs.entries()) spreads[i]!.add(now[job]!)
     return lasts({ ...STEADY, milliseconds: length.milliseconds }) && spreads.every(({ error }) => error <= STEADY.error)
   }
-  while (!isOver() && !isSteady() && !lasts(length) && !lasts(SLOW) && performance.now() < began + MOST) await pause()
+  await poll(() => isOver() || isSteady() || lasts(length) || lasts(SLOW) || performance.now() >= began + MOST)
   const to = look()
   if (isOver() || !made(from, 2)) return undefined
   const times = to.map((figures, job) => stepTimes(from[job]!, figures))
@@ -106,9 +105,5 @@ export class RoundSpread {
 
 /** Resolves when each of these jobs has made a round. */
 export async function begun({ engine, lease, jobs, isOver }: LeaseWindowOptions): Promise<void> {
-  while (!isOver() && jobs.some((job) => engine.leaseFigures(lease)[job]!.rounds === 0)) await pause()
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
+  await poll(() => isOver() || jobs.every((job) => engine.leaseFigures(lease)[job]!.rounds > 0))
 }

@@ -1,9 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
-
-/** Milliseconds between two looks whether the hosts have met, or have ended. */
-const LOOK_EVERY = 5
+import { poll } from '../poll.js'
 
 /** Seconds that hosts wait for each other at the start, unless `ARBALEST_MEETING_SECONDS` says otherwise: the launcher starts all processes together. */
 const MEETING_SECONDS = 120
@@ -29,20 +26,21 @@ export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle
 
 /** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE, and with HOST_LOST after `seconds`: MPI itself waits for ever for a process that has died. */
 export async function awaitHosts(engine: Engine, hosts: Handle, seconds = meetingSeconds(process.env)): Promise<void> {
-  const late = performance.now() + 1000 * seconds
-  while (engine.hostsPlace(hosts) === null) {
-    if (performance.now() >= late)
-      throw new ArbalestError('HOST_LOST', `hosts: not all of them have met within ${seconds} s; look whether all processes have started`)
-    await sleep(LOOK_EVERY)
-  }
+  await within(seconds, `met within ${seconds} s; look whether all processes have started`, () => engine.hostsPlace(hosts) !== null)
 }
 
 /** Ends the link, when every host has called this. Rejects with HOST_LOST, also after so many seconds. */
 export async function endHosts(engine: Engine, hosts: Handle, seconds: number): Promise<void> {
   engine.endHosts(hosts)
+  await within(seconds, `ended within ${seconds} s`, () => engine.hostsEnded(hosts))
+}
+
+/** Waits until all hosts have done something. Rejects with HOST_LOST after so many seconds. */
+async function within(seconds: number, done: string, isDone: () => boolean): Promise<void> {
   const late = performance.now() + 1000 * seconds
-  while (!engine.hostsEnded(hosts)) {
-    if (performance.now() >= late) throw new ArbalestError('HOST_LOST', `hosts: not all of them have ended within ${seconds} s`)
-    await sleep(LOOK_EVERY)
-  }
+  await poll(() => {
+    if (isDone()) return true
+    if (performance.now() >= late) throw new ArbalestError('HOST_LOST', `hosts: not all of them have ${done}`)
+    return false
+  }, 5)
 }

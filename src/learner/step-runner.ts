@@ -14,7 +14,7 @@ export interface LearnerReport {
   readonly dataSeconds: number
 }
 
-/** The longest time that a learner's native call takes, if a step is not longer. The mailbox has its turn between two calls. */
+/** The longest time that a native call takes, if a step is not longer: between two calls it can be cancelled, and the mailbox of a learner has its turn. */
 export const CALL_MILLISECONDS = 50
 
 /** How often a learner that makes many short calls gives its mailbox a turn. */

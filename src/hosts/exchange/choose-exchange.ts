@@ -1,4 +1,5 @@
 import type { LinkFigures } from '../../engine/contract.js'
+import { median } from '../../median.js'
 import { exchangeSeconds, type LinkCosts } from './cost-model.js'
 import { reasonAgainstRacks, type Racks, type RunExchange } from './racks.js'
 
@@ -34,7 +35,8 @@ export function linkCosts({ turns, latency, secondsPerByte }: LinkFigures, racks
       if (rackOf.get(from) === rackOf.get(to)) within.push(rate)
       else crossing[rackOf.get(from)!]! += rate
     }
-    across = Math.max(across, median(crossing.filter((rate) => rate > 0)))
+    const crossed = crossing.filter((rate) => rate > 0)
+    if (crossed.length > 0) across = Math.max(across, median(crossed))
   }
   return {
     // A host alone in its rack, as all may be, sends nothing within it.
@@ -67,11 +69,4 @@ function told({ exchange, milliseconds }: Candidate): string {
 
 function megabits(bytesPerSecond: number): string {
   return `${((8 * bytesPerSecond) / 1e6).toPrecision(3)} Mbit/s`
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  if (sorted.length === 0) return 0
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }

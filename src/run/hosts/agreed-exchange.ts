@@ -1,13 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, LinkFigures } from '../../engine/contract.js'
 import { chooseExchange, linkCosts, type Choice } from '../../hosts/exchange/choose-exchange.js'
 import type { RunExchange } from '../../hosts/exchange/racks.js'
 import type { ExchangeEvent } from '../../observe/events.js'
 import type { Settings } from '../../options/settings.js'
+import { poll } from '../../poll.js'
 import type { Hosts } from './meeting.js'
-
-/** Milliseconds between two looks at a measurement. */
-const LOOK = 5
 
 const NOT_REPRODUCIBLE = 'parts are added as they arrive, so the weights of this run cannot be reproduced bit for bit'
 
@@ -52,11 +49,7 @@ function reasonToShard(engine: Pick<Engine, 'capabilities'>, { host }: Hosts, ba
 async function measured(engine: Pick<Engine, 'measureLinks' | 'linkFigures' | 'release'>, { host }: Hosts): Promise<LinkFigures> {
   const measurement = engine.measureLinks(host.handle)
   try {
-    for (;;) {
-      const figures = engine.linkFigures(measurement)
-      if (figures) return figures
-      await sleep(LOOK)
-    }
+    return await poll(() => engine.linkFigures(measurement), 5)
   } finally {
     engine.release(measurement)
   }

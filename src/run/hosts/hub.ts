@@ -1,16 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { applySchedule, isAtRest } from '../../actors/group-control.js'
 import type { Engine, GroupSpec, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
+import { poll } from '../../poll.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
 import { helloOfHub } from './hello.js'
 import { hostsLevel } from './hosts-level.js'
 import { hostErrorOf } from './leader.js'
 import type { Order, Report } from './orders.js'
 import type { RunHost } from './run-host.js'
-
-/** Milliseconds between two looks whether the group rests. */
-const LOOK_EVERY = 5
 
 /** Seconds after which a hub that has failed no longer waits for the first host's answer. */
 const ANSWER_SECONDS = 5
@@ -88,10 +85,11 @@ export class Hub {
   /** Takes part in all rounds before this one, until the hosts rest. */
   async #train(until: number): Promise<void> {
     this.#engine.setPause(this.#group!, until)
-    while (!isAtRest(this.#engine, this.#group!)) {
+    await poll(() => {
+      if (isAtRest(this.#engine, this.#group!)) return true
       if (this.#failure) throw this.#failure.error
-      await sleep(LOOK_EVERY)
-    }
+      return false
+    }, 5)
   }
 
   #capture(states: readonly string[]): void {

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Findings } from '../../actors/evaluator.js'
 import type { RepeatedMessage } from '../../actors/learner.js'
 import type { RoundFigures } from '../../engine/contract.js'
 import type { MessageOutcome } from '../../learner/learner-plugin.js'
 import type { PopulationStatus } from '../../protocols/protocols.js'
 import { invalidOption } from '../../errors.js'
+import { poll } from '../../poll.js'
 import type { RunLearners } from '../run-learners.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
@@ -19,9 +19,6 @@ export interface HostLearners extends RunLearners {
 
 /** The calls that a host answers at once; all others come one after another, at a rest. */
 export const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set<keyof HostLearners>(['population', 'prepare', 'figuresAfter'])
-
-/** Milliseconds between two looks for a round that all hosts know. */
-const LOOK_EVERY = 10
 
 /** The learners of all hosts, as the first host reaches them: those in other places than its own by calls. */
 export class LearnersOfHosts implements HostLearners {
@@ -106,16 +103,15 @@ export class LearnersOfHosts implements HostLearners {
   }
 
   /** Of the rounds that all hosts know: they may have begun to record at different ones. */
-  async figuresAfter(round: number): Promise<readonly RoundFigures[]> {
-    for (;;) {
+  figuresAfter(round: number): Promise<readonly RoundFigures[]> {
+    return poll(async () => {
       const [first, ...others] = await this.#onAll((each) => each.figuresAfter(round))
       const all = first!.flatMap((figures) => {
         const found = others.flatMap((each) => each.find((other) => other.round === figures.round) ?? [])
         return found.length < others.length ? [] : [this.#together([figures, ...found])]
       })
-      if (all.length > 0) return all
-      await sleep(LOOK_EVERY)
-    }
+      return all.length > 0 && all
+    })
   }
 
   async findings(): Promise<readonly Findings[]> {
