@@ -6,7 +6,7 @@ import { seeded } from '../../src/runtime/testkit/seeded-dispatcher.js'
 import { Folder } from '../data/support/files.js'
 import { countOf } from '../support/count.js'
 import { skip } from '../support/skip.js'
-import { DisturbedRun, undisturbed } from './support/disturbed-run.js'
+import { SignalledRun, undisturbed } from './support/signalled-run.js'
 
 const KILLS = countOf('ARBALEST_SOAK_KILLS', 1_000)
 const DISKS = countOf('ARBALEST_SOAK_DISKS', 200)
@@ -34,13 +34,13 @@ describe('arbalest train, disturbed at random', function () {
     await disturb(DISKS, 'disk', (run) => run.fill())
   })
 
-  async function disturb(count: number, name: string, by: (run: DisturbedRun) => Promise<string>): Promise<void> {
+  async function disturb(count: number, name: string, by: (run: SignalledRun) => Promise<string>): Promise<void> {
     const ends = new Map<string, number>()
     const began = performance.now()
     const runs = Array.from({ length: Math.ceil(count / EACH) }, (_, run) => run).values()
     const lane = async () => {
       for (const number of runs) {
-        const run = new DisturbedRun(await newFolder(`${name} ${number}`), seeded(1 + number))
+        const run = new SignalledRun(await newFolder(`${name} ${number}`), seeded(1 + number))
         for (let times = Math.min(EACH, count - EACH * number); times > 0; times--) {
           const end = await by(run)
           ends.set(end, (ends.get(end) ?? 0) + 1)

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { disturbedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/disturbed-run.js'
+import { messagedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/messaged-run.js'
 
 const MESSAGES = Number(process.env['ARBALEST_SOAK_MESSAGES'] ?? 10_000)
 
 describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
   it('answers all of them, and is repeated and resumed to the same weights', async () => {
-    const run = await disturbedRun(MESSAGES, { seed: 3 })
+    const run = await messagedRun(MESSAGES, { seed: 3 })
     expect(run.chatter.reduce((sum, each) => sum + each.answered, 0)).above(0.8 * MESSAGES)
     await expectRepeated(run)
     await expectResumed(run)
@@ -16,7 +16,7 @@ describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
     expectSurvivesKills([1, 2, 3, 4, 5].map((seed) => ({ seed, checkpoints: 4 + seed })))).timeout(3_600_000)
 
   it('answers all of them while learners die, and is repeated and resumed to the same weights', async () => {
-    const run = await disturbedRun(MESSAGES, { seed: 5, deadly: true })
+    const run = await messagedRun(MESSAGES, { seed: 5, deadly: true })
     expect(run.finished.reason).to.equal('stopped')
     expect(run.finished.interventions!.filter(({ kind }) => kind === 'death').length).above(MESSAGES / 100)
     await expectRepeated(run)

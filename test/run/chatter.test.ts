@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { disturbedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/disturbed-run.js'
+import { messagedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/messaged-run.js'
 
 describe('a run that several threads talk to at random times', () => {
   it('answers every ask, ends right, and is repeated and resumed to the same weights', async () => {
-    const run = await disturbedRun(90)
+    const run = await messagedRun(90)
     const answered = run.chatter.reduce((sum, each) => sum + each.answered, 0)
     expect(answered).above(60)
     for (const { refused } of run.chatter) expect(Object.keys(refused)).to.satisfy((codes: string[]) => codes.every(isExpected))
@@ -17,7 +17,7 @@ describe('a run that several threads talk to at random times', () => {
     expectSurvivesKills([{ seed: 1, checkpoints: 1 }])).timeout(120_000)
 
   it('answers every ask and ends right while learners die, and is repeated and resumed to the same weights', async () => {
-    const run = await disturbedRun(60, { seed: 7, deadly: true })
+    const run = await messagedRun(60, { seed: 7, deadly: true })
     expect(run.chatter.reduce((sum, each) => sum + each.answered, 0)).above(20)
     expect(run.finished.reason).to.equal('stopped')
     await expectRepeated(run)

@@ -2,7 +2,23 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { start } from './arbalest.js'
 
-const RUN = ['train', '--model', 'lenet', '--data', 'digits', '--learners', '2', '--batch', '16', '--steps', '160', '--seed', '3', '--json']
+/** The arguments of the run that is killed, without those of its checkpoints. */
+export const RUN = [
+  'train',
+  '--model',
+  'lenet',
+  '--data',
+  'digits',
+  '--learners',
+  '2',
+  '--batch',
+  '16',
+  '--steps',
+  '160',
+  '--seed',
+  '3',
+  '--json'
+]
 
 /** The hash of the weights of a run that nobody disturbs. */
 export async function undisturbedHash(): Promise<unknown> {

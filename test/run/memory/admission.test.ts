@@ -4,11 +4,11 @@ import { engine as native } from '../../../src/engine/native.js'
 import { datasetFromArrays, train, type TrainOptions } from '../../../src/index.js'
 import { Admission, type JobMemory } from '../../../src/run/memory/admission.js'
 import { trainWith } from '../../../src/run/train.js'
-import { machine } from '../../fakes/small-machine.js'
+import { machine } from '../../fakes/limited-memory-engine.js'
 import { refused } from '../../support/codes.js'
 
 const MiB = 2 ** 20
-const ENGINE = new URL('../../fakes/small-machine.js', import.meta.url)
+const ENGINE = new URL('../../fakes/limited-memory-engine.js', import.meta.url)
 const ARENAS = 7 as Handle
 
 /** Bytes, in mebibytes. */
@@ -117,12 +117,12 @@ describe('the admission of jobs to a device', () => {
       return { made, hashes }
     }
     const alone = await Promise.all(jobs.map(async (options) => (await train(options).finished).weightsSha256))
-    machine.free = 2 ** 40
+    machine.freeMemory = 2 ** 40
     expect(await together()).to.deep.equal({ made: 0, hashes: alone })
     const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
-    machine.free = sum(told.map(({ persistent }) => persistent)) + Math.max(...told.map(({ arenas }) => sum(arenas)))
+    machine.freeMemory = sum(told.map(({ persistent }) => persistent)) + Math.max(...told.map(({ arenas }) => sum(arenas)))
     expect(await together()).to.deep.equal({ made: 1, hashes: alone })
-    machine.free--
+    machine.freeMemory--
     await refused('OUT_OF_MEMORY', together, 'job 0 holds', 'together they take')
   })
 })

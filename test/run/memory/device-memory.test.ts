@@ -5,7 +5,7 @@ import { BUILT_IN_LEARNER } from '../../../src/run/run-modules.js'
 import { MemoryBudget } from '../../../src/run/memory/budget.js'
 import { trainWith } from '../../../src/run/train.js'
 import { engine } from '../../fakes/engine.js'
-import { machine } from '../../fakes/tight-engine.js'
+import { machine } from '../../fakes/limited-memory-engine.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
 import { refused } from '../../support/codes.js'
 import { FORGETFUL } from '../support/forgetful.js'
@@ -89,7 +89,7 @@ describe('device memory', function () {
     const all = started.bytesShared + started.bytesPerLearner
     const tight = (free: number) => {
       machine.freeMemory = free
-      return trainWith(base, { engine: new URL('../../fakes/tight-engine.js', import.meta.url), learner: BUILT_IN_LEARNER })
+      return trainWith(base, { engine: new URL('../../fakes/limited-memory-engine.js', import.meta.url), learner: BUILT_IN_LEARNER })
     }
     const job = tight(Math.floor(0.9 * all))
     let recomputed: number | undefined

@@ -5,15 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Checkpoint } from '../../../src/checkpoints/checkpoint.js'
 import { checkpointsIn } from '../../../src/checkpoints/store.js'
 import { start, type Ended } from './arbalest.js'
-
-const RUN = ['train', '--model', 'lenet', '--data', 'digits', '--learners', '2', '--batch', '16', '--steps', '160', '--seed', '3', '--json']
+import { RUN } from './killed-run.js'
 
 /** What ends a process, as a user, a shell, a system manager, the kernel or a fault of the process's own does. */
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL', 'SIGALRM', 'SIGUSR2', 'SIGABRT', 'SIGSEGV', 'SIGBUS'] as const
 const STATUS: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 }
 
-/** A run that is disturbed again and again, in a folder of its own. */
-export class DisturbedRun {
+/** A run that is ended by signals and by full disks again and again, in a folder of its own. */
+export class SignalledRun {
   readonly #folder: string
   readonly #random: () => number
 
@@ -105,5 +104,5 @@ export class DisturbedRun {
 
 /** The hash of the weights of a run that nothing disturbs. */
 export async function undisturbed(folder: string): Promise<unknown> {
-  return new DisturbedRun(folder, () => 0).finish()
+  return new SignalledRun(folder, () => 0).finish()
 }

@@ -25,7 +25,7 @@ export interface Disturbance {
   readonly deadly?: boolean
 }
 
-export interface DisturbedRun {
+export interface MessagedRun {
   readonly finished: FinishedEvent
   readonly chatter: readonly Chatter[]
   /** The options of the run, without its checkpoints. */
@@ -59,8 +59,8 @@ export function disturb(job: Job, messages: number, { seed = 1, deadly = false }
   return Promise.all([chatter(job.actors, share(0)), ...threads])
 }
 
-/** A run that is disturbed. It ends when all messages are sent. */
-export async function disturbedRun(messages: number, disturbance: Disturbance = {}): Promise<DisturbedRun> {
+/** A run that is sent messages at random times. It ends when all are sent. */
+export async function messagedRun(messages: number, disturbance: Disturbance = {}): Promise<MessagedRun> {
   const folder = mkdtempSync(join(tmpdir(), 'arbalest-chatter-'))
   const options = await endlessOptions()
   const job = train({ ...options, checkpoint: { dir: folder, keep: 2 } })
@@ -94,14 +94,14 @@ async function killedRun(folder: string, { seed, checkpoints }: Kill): Promise<v
 }
 
 /** The run's interventions, given to another run, end with its weights. */
-export async function expectRepeated({ finished, options }: DisturbedRun): Promise<void> {
+export async function expectRepeated({ finished, options }: MessagedRun): Promise<void> {
   const { iterations, interventions = [], weightsSha256 } = finished
   const repeated = await train({ ...options, until: { steps: iterations }, interventions }).finished
   expect(repeated).to.include({ iterations, weightsSha256 })
 }
 
 /** The run, resumed and ended in the middle again, goes on to the same weights as one that repeats it all. */
-export async function expectResumed({ finished, options, folder }: DisturbedRun): Promise<void> {
+export async function expectResumed({ finished, options, folder }: MessagedRun): Promise<void> {
   const until = { steps: finished.iterations + 500 }
   const resumed = await train({ ...options, until, checkpoint: { dir: folder } }).finished
   const repeated = await train({ ...options, until, interventions: finished.interventions! }).finished
@@ -123,6 +123,6 @@ export async function expectSurvivesKills(kills: readonly Kill[]): Promise<void>
   remove({ folder })
 }
 
-export function remove({ folder }: Pick<DisturbedRun, 'folder'>): void {
+export function remove({ folder }: Pick<MessagedRun, 'folder'>): void {
   rmSync(folder, { recursive: true })
 }
