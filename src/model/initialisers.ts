@@ -68,7 +68,7 @@ const NUMBERS: Readonly<Record<Kind, Readonly<Record<string, number | undefined>
 
 /**
  * What a layer's choice means for a parameter with these fans; null for one that has none: a bias.
- * Throws INVALID_MODEL with the layer, the parameter and the mend.
+ * Throws INVALID_MODEL with the layer, the parameter and the fix.
  */
 export function initialiserOf(layer: string, parameter: string, choice: WeightInitialiser, fans: Fans | null): Initialiser {
   const given: Partial<Record<string, unknown>> = typeof choice === 'string' ? { kind: choice } : Object(choice)

@@ -1,5 +1,5 @@
 import type { Faults } from '../schema/faults.js'
-import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, required, type CheckedOptions } from '../schema/group.js'
 import { real, text, whole } from '../schema/values.js'
 import { bytesPerSecondOf } from './link-rate.js'
 
@@ -29,8 +29,6 @@ export const clusterOptions = group({
   /** Of a host without learners that sums for all; if omitted, there is none. */
   hub: option(rate, { text: 'with --hosts: the rate of a central hub that sums for all', flag: '--hub <rate>', otherwise: 'no hub' })
 })
-
-export interface ClusterOptions extends GivenOptions<typeof clusterOptions> {}
 
 type Checked = CheckedOptions<typeof clusterOptions>
 

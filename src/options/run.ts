@@ -24,7 +24,7 @@ export const runOptions = {
   }),
   /** Compiles, tells the plan and the memory as event `planned`, takes two steps and ends: the model stays untrained, and nothing is logged. */
   dryRun: option(truth(), { text: 'compile, show the plan and the memory, take two steps and end', flag: '--dry-run', default: false }),
-  /** Trains on this many batches only, unchanged, and measures on the same: a model that cannot learn these by heart has a fault. */
+  /** Trains on this many batches only, unchanged, and measures on the same: a model that cannot overfit them has a fault. */
   overfit: option(whole({ min: 1, max: 2 ** 20 }), {
     text: 'train on this many batches only and tell whether the loss collapses: a test of the model and its data',
     flag: '--overfit <batches>'

@@ -61,7 +61,7 @@ function imagesOf({ pixels, model: { imageSize } }: HuggingFaceFolder): Checked[
   } as Checked['images']
 }
 
-/** Steps enough to learn a few batches by heart. */
+/** Steps enough to overfit a few batches. */
 const OVERFIT = { steps: 500 }
 
 /** Checks every option before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME, with all faults at once as `data.faults`. */

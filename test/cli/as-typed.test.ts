@@ -5,22 +5,22 @@ import { flagOf } from '../../src/cli/train-flags.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../../src/errors.js'
 
 describe('A refusal as it was typed', () => {
-  const mend = 'use a number above 0'
+  const fix = 'use a number above 0'
   const told = (error: ArbalestError, flags: FlagValues, file?: string) =>
     asTyped(error, { nameOf: (path) => flagOf(path, flags), file }) as ArbalestError
 
-  it("names the config's file once a line, whatever the file is called and however alike the mends are", () => {
+  it("names the config's file once a line, whatever the file is called and however alike the fixes are", () => {
     const error = together([
-      invalidOption('optimiser.learningRate', -1, mend),
-      invalidOption('until.seconds', -2, mend),
-      invalidOption('batch', 0, mend)
+      invalidOption('optimiser.learningRate', -1, fix),
+      invalidOption('until.seconds', -2, fix),
+      invalidOption('batch', 0, fix)
     ])
     const { message, data } = told(error, { batch: 0 }, 'run$&.ts')
     expect(message.split('\n')).to.deep.equal([
       '3 options cannot be used as they are:',
-      `  optimiser.learningRate: received -1; ${mend} (run$&.ts)`,
-      `  until.seconds: received -2; ${mend} (run$&.ts)`,
-      `  --batch: received 0; ${mend}`
+      `  optimiser.learningRate: received -1; ${fix} (run$&.ts)`,
+      `  until.seconds: received -2; ${fix} (run$&.ts)`,
+      `  --batch: received 0; ${fix}`
     ])
     expect(data['parameter']).to.equal('optimiser.learningRate')
   })

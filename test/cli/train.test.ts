@@ -129,7 +129,7 @@ describe('arbalest train', () => {
     })
   }
 
-  it('says whether a few batches were learnt by heart, also by its status', async () => {
+  it('says whether a few batches were overfitted, also by its status', async () => {
     const by = (...flags: string[]) => run(['train', '--model', 'mlp', ...few.flags, '--learners', '1', '--overfit', '2', ...flags])
     const learnt = await by('--steps', '200')
     expect(learnt.code, learnt.stderr).to.equal(0)

@@ -79,7 +79,7 @@ describe('initialisers', () => {
     expect([...values.subarray(64, 66)]).to.deep.equal([7, 7])
   })
 
-  it('are refused with the layer, the parameter and the mend', async () => {
+  it('are refused with the layer, the parameter and the fix', async () => {
     const wrong: [unknown, ...string[]][] = [
       ['glorot', 'glorot', 'xavierUniform'],
       [{ kind: 'constant' }, 'value'],

@@ -9,12 +9,12 @@ function faults(learners: NonNullable<TrainOptions['learners']>): (readonly [str
     settingsOf({ model: 'mlp', learners })
     return []
   } catch (error) {
-    return faultsOf(error as ArbalestError).map(({ path, fix: mend }) => [path, mend])
+    return faultsOf(error as ArbalestError).map(({ path, fix }) => [path, fix])
   }
 }
 
 describe('bounds between which learners are tuned', () => {
-  for (const [learners, path, mend] of [
+  for (const [learners, path, fix] of [
     [{ initial: 5000 }, 'learners.initial', 'use a whole number from 1 to 1024'],
     [{ initial: 'x' }, 'learners.initial', 'use a whole number from 1 to 1024'],
     [{ initial: 2.5, max: 4 }, 'learners.initial', 'use a whole number from 1 to 1024'],
@@ -22,7 +22,7 @@ describe('bounds between which learners are tuned', () => {
     [{ initial: 5, max: 0 }, 'learners.max', 'use a whole number from 1 to 1024']
   ] as const)
     it(`are refused once each: ${JSON.stringify(learners)}`, () => {
-      expect(faults(learners as never)).to.deep.equal([[path, mend]])
+      expect(faults(learners as never)).to.deep.equal([[path, fix]])
     })
 
   it('are taken as they are given', () => {

@@ -37,7 +37,7 @@ describe('a dry run', () => {
   })
 })
 
-describe('learning a few batches by heart', () => {
+describe('overfitting a few batches', () => {
   it('measures before and after, on what is learnt', async () => {
     const events = await eventsOf({ overfit: 3, optimiser: { learningRate: 0.1 } })
     const measured = events.filter((event): event is EvaluatedEvent => event.event === 'evaluated')

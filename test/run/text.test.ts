@@ -10,7 +10,7 @@ const RHYME = 'jack and jill went up the hill to fetch a pail of water. '
 describe('a GPT on a text', function () {
   this.timeout(120_000)
 
-  it('learns a rhyme by heart with two learners, tells its perplexity and says it again', async () => {
+  it('overfits a rhyme with two learners, tells its perplexity and says it again', async () => {
     const data = await datasetFromText({ text: RHYME.repeat(60), context: 32 })
     const model = gpt({ input: data.sample, classes: data.classes }, { layers: 1, heads: 2, width: 32 })
     const optimiser = { learningRate: 0.1, weightDecay: 0, milestones: [] }

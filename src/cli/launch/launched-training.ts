@@ -7,7 +7,7 @@ import { chosenConfig } from '../config-file.js'
 import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
 
 /** What a launcher has to know of the training that it starts. */
-export interface LaunchedTraining {
+interface LaunchedTraining {
   /** For restarts. */
   readonly keepsCheckpoints: boolean
   /** Whether it sums rack by rack, by its flags or its config. */
@@ -15,10 +15,7 @@ export interface LaunchedTraining {
 }
 
 /** Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
-export async function trainingOf([name, ...words]: readonly string[]): Promise<{
-  readonly keepsCheckpoints: boolean
-  readonly sumsByRack: boolean
-}> {
+export async function trainingOf([name, ...words]: readonly string[]): Promise<LaunchedTraining> {
   if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false }
   if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
   const command = new Command('train').exitOverride().configureOutput({ outputError: () => {} })
