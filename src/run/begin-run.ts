@@ -52,7 +52,7 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
   if (prepared.exchange) control.emit(prepared.exchange.event)
   if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
   if (resumption) control.emit(resumedEvent(resumption, prepared))
-  if (resumption) interventions.resumeAt(resumption.state, settings.learners)
+  if (resumption) interventions.record.resumeAt(resumption.state, settings.learners)
   control.metrics.follow({ iteration: () => engine.groupStatus(actors.group).iterations, emit: control.emit })
   return { ...run, actors, statistics, best, checkpoints, need: measuredNeed(engine, settings, prepared.need, before) }
 }

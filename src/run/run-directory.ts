@@ -8,8 +8,8 @@ import { deferred, type Deferred } from '../runtime/promises.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required } from '../schema/group.js'
 import { kind, list, oneOf, text, truth, whole } from '../schema/values.js'
+import type { ChangeRequests } from './change-requests.js'
 import type { RunActors } from './run-actors.js'
-import type { Interventions } from './interventions.js'
 
 /** What a message does: `look` is answered at once; `change` makes the learners rest first. */
 type Effect = 'look' | 'change'
@@ -182,7 +182,7 @@ function waitsForItself({ actor, method }: RunCall): ArbalestError {
 /** How the calls reach the actors of a run. */
 export function addressees(
   { synchroniser, status, supervisor, learners, feedStatus }: RunActors,
-  interventions: Interventions,
+  requests: ChangeRequests,
   population: { readonly learners: number }
 ): Addressees {
   const actor = (ref: ActorRef<Synchroniser> | ActorRef<Supervisor>) => {
@@ -207,9 +207,8 @@ export function addressees(
       synchroniser: (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),
       supervisor: (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
       learner,
-      evaluator: async ({ args: [data] }) =>
-        interventions.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),
-      checkpoints: () => interventions.request({ kind: 'save' }),
+      evaluator: async ({ args: [data] }) => requests.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),
+      checkpoints: () => requests.request({ kind: 'save' }),
       feeder
     }
   }

@@ -72,7 +72,7 @@ export class RunLoop {
     this.#changeable = {
       ...options,
       training: this.#training,
-      made: () => options.interventions.made,
+      made: () => options.interventions.record.made,
       save: () => this.#saveNow(),
       measure: (data) => this.#measureNow(data)
     }
@@ -123,7 +123,7 @@ export class RunLoop {
       await this.#intervene(round)
       const due = this.#training.schedule.measuredAfter(round)
       const saved = checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity
-      const rest = Math.min(due, saved, population.restBefore(round), interventions.restBefore(round))
+      const rest = Math.min(due, saved, population.restBefore(round), interventions.record.restBefore(round))
       if (!stop.aborted) {
         const trained = await this.#training.trainUntil(rest)
         // What was measured is not the central model any more.
@@ -152,7 +152,7 @@ export class RunLoop {
       seconds: this.#training.seconds,
       planned: this.#training.schedule.iterations,
       population: population.schedule,
-      interventions: interventions.made,
+      interventions: interventions.record.made,
       samples: run.dataset.train.count,
       peakDeviceBytes: this.#options.peakMemory(),
       checkpoints: checkpoints?.completeness,
@@ -223,7 +223,7 @@ export class RunLoop {
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
     const { learners } = await actors.learners.population()
     population.lose(round, learners)
-    await this.#training.follow(run.scheduleFor(population.schedule, interventions.made))
+    await this.#training.follow(run.scheduleFor(population.schedule, interventions.record.made))
     const { iterations } = this.#training.schedule
     const hosts = run.hosts!.host.size
     for (const { rank: host, error } of lost)
@@ -278,7 +278,7 @@ export class RunLoop {
       population: population.schedule,
       measurements: this.#evaluations,
       ...(until.monitor && { monitor: until.monitor }),
-      ...(interventions.made.length > 0 && { interventions: [...interventions.made] })
+      ...(interventions.record.made.length > 0 && { interventions: [...interventions.record.made] })
     }
   }
 
@@ -333,7 +333,7 @@ export class RunLoop {
     if (!population.isDue(round)) return
     const change = () => population.change(round)
     const changed = await (trace ? trace.during('change of the population', change) : change())
-    if (changed) await this.#training.follow(run.scheduleFor(population.schedule, this.#options.interventions.made))
+    if (changed) await this.#training.follow(run.scheduleFor(population.schedule, this.#options.interventions.record.made))
   }
 }
 

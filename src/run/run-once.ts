@@ -67,7 +67,7 @@ export async function runOnce(
     const finished = await Promise.race([end, actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
-    keep?.(interventions.all)
+    keep?.(interventions.record.all)
     await cleanUp(run, records, actors)
   }
 }
@@ -92,10 +92,10 @@ function hooksOf({
   let skips = 0
   return {
     onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
-    record: hosts ? UNRECORDED : interventions,
+    record: hosts ? UNRECORDED : interventions.record,
     skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
     logged: (place, iteration, metrics) => control.metrics.logOf(place, iteration, metrics),
-    control: interventions,
+    control: interventions.requests,
     decisions: () => decisions,
     shared,
     fromLearner: learner.href === BUILT_IN_LEARNER.href ? undefined : fromLearner(control.directory, settings)
@@ -110,7 +110,7 @@ function lead(
     ...recorded
   }: { readonly population: PopulationControl; readonly trace: Trace | undefined; readonly peakMemory: () => number }
 ): Promise<FinishedEvent> {
-  control.directory.open(addressees(actors, interventions, population))
+  control.directory.open(addressees(actors, interventions.requests, population))
   const own = (learners: number) => prepared.hosts?.host.learnersOf(learners) ?? learners
   const checkMemory = ({ there, wanted }: Growth) =>
     checkGrowth(MemoryBudget.now(scope.engine, prepared.settings), need, { there: own(there), wanted: own(wanted) })

@@ -91,15 +91,15 @@ export class TrainingLoop {
 
   /** Trains until this round, or an earlier one if the run is stopped, its time is over or it shall be changed. Returns the round. */
   async trainUntil(round: number): Promise<number> {
-    const { actors, interventions } = this.#options
-    const { synchroniser } = actors
+    const { synchroniser } = this.#options.actors
+    const { requests } = this.#options.interventions
     this.#restsEarlier = Infinity
     let rest = this.#reports.restBefore(round, this.#schedule)
     await synchroniser.ask.pauseAt(rest)
     const restSoon = () => this.#restSoon()
-    const restForRequest = () => this.#restSoon(interventions.nextRest)
-    const endRequests = interventions.watch(restForRequest)
-    if (interventions.isWaiting) restForRequest()
+    const restForRequest = () => this.#restSoon(requests.nextRest)
+    const endRequests = requests.watch(restForRequest)
+    if (requests.isWaiting) restForRequest()
     this.#control.stop.addEventListener('abort', restSoon, { once: true })
     if (this.#control.stop.aborted) restSoon()
     /** How far the learners may go on now that the reports have followed; undefined if they have arrived or shall rest here. */
