@@ -13,14 +13,14 @@ import type { Settings } from '../../options/settings.js'
 import type { FinishedEvent } from '../../observe/events.js'
 import type { RunCall } from '../../protocols/run-ref.js'
 import type { ActorRef } from '../../runtime/actor-ref.js'
-import { deferred, type Deferred } from '../../runtime/promises.js'
+import { deferred } from '../../runtime/promises.js'
 import type { Intervention } from '../../schedules/interventions.js'
 import { capturedLearners } from '../captured-learners.js'
 import { resumedSettings } from '../run-settings.js'
 import { StoppedEarly } from '../stopped-early.js'
 import { greetingOf, helloOf, type Beginning, type Preparation } from './hello.js'
-import { HostCalls, type HostCall } from './host-calls.js'
-import { hostErrorOf } from './leader.js'
+import { HostCalls, type HostAnswer, type HostCall } from './host-calls.js'
+import { LeaderInbox } from './leader-inbox.js'
 import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
 import type { ForwardedEvent, Order, Report, ToFollower } from './orders.js'
 import type { RunHost } from './run-host.js'
@@ -47,30 +47,25 @@ export interface FollowingActors {
   readonly learners: HostLearners
 }
 
-/** What comes from the first host in its order: the orders, and the calls that wait for a rest. */
-type Task = Exclude<Order, { order: 'fail' }> | HostCall
+/** What comes from the first host. */
+type Arrival = Exclude<ToFollower, { order: 'fail' }>
 
-/** Seconds after which a host that has failed no longer waits for the first host's answer. */
-const ANSWER_SECONDS = 5
+/** What is dealt with in the order in which it came: the orders, and the calls that wait for a rest. */
+type Task = Exclude<Arrival, HostAnswer>
 
 /** A host of a run that is not the first one: it obeys the first one's orders. */
 export class Follower {
   readonly #host: RunHost
   readonly #calls: HostCalls
-  /** What has come, and those who wait for it. */
-  readonly #tasks: Task[] = []
-  #next: Deferred<Task> | undefined
+  readonly #inbox: LeaderInbox<Arrival, Task>
   #actors = deferred<FollowingActors>()
   #learners = 0
   #leaderHost = ''
-  /** Why nothing more comes: the first host has ended the run, or is lost. */
-  #end: { readonly error: unknown } | undefined
-  readonly #ended = deferred()
 
   constructor(host: RunHost) {
     this.#host = host
     this.#calls = new HostCalls(host.mailbox, 0)
-    void this.#listen()
+    this.#inbox = new LeaderInbox(host.mailbox, (message: Arrival) => this.#arrived(message))
   }
 
   /** How many train on all hosts. */
@@ -85,8 +80,8 @@ export class Follower {
 
   /** Rejects once nothing more comes from the first host. */
   get over(): Promise<never> {
-    return this.#ended.promise.then(() => {
-      throw this.#end?.error ?? new StoppedEarly()
+    return this.#inbox.ended.then(() => {
+      throw this.#inbox.failure?.error ?? new StoppedEarly()
     })
   }
 
@@ -98,7 +93,7 @@ export class Follower {
   /** Waits until the first host lets this one prepare the run. Throws the error with which it ends the run. */
   async greet(settings: Settings): Promise<void> {
     this.#report({ report: 'hello', hello: greetingOf(settings) })
-    const task = await this.#task()
+    const task = await this.#inbox.next()
     if ('order' in task && task.order === 'end') throw new StoppedEarly()
   }
 
@@ -106,7 +101,7 @@ export class Follower {
   async begin(preparation: Preparation): Promise<Beginning> {
     const { settings, layout } = preparation
     this.#report({ report: 'hello', hello: helloOf(preparation) })
-    const task = await this.#task()
+    const task = await this.#inbox.next()
     if ('call' in task || task.order !== 'begin') {
       if ('order' in task && task.order === 'end') throw new StoppedEarly()
       throw new ArbalestError('INTERNAL', 'hosts: another order came before begin')
@@ -129,7 +124,7 @@ export class Follower {
     this.#actors.resolve(actors)
     try {
       for (;;) {
-        const task = await this.#task()
+        const task = await this.#inbox.next()
         if ('call' in task) {
           await this.#answer(task)
           continue
@@ -187,12 +182,8 @@ export class Follower {
   }
 
   /** Tells why this host cannot go on, and waits until the first one has ended the run. */
-  async fail(error: unknown): Promise<void> {
-    if (this.#end) return
-    this.#report({ report: 'failed', error: hostErrorOf(error) })
-    const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
-    await this.#ended.promise
-    clearTimeout(late)
+  fail(error: unknown): Promise<void> {
+    return this.#inbox.fail(error)
   }
 
   async #capture(
@@ -232,40 +223,18 @@ export class Follower {
     this.#host.mailbox.send(0, report)
   }
 
-  /** Takes what the first host sends until it ends the run. */
-  async #listen(): Promise<void> {
-    try {
-      while (!this.#end) {
-        const message = (await this.#host.mailbox.receive(0)) as ToFollower
-        if ('answer' in message) this.#calls.settle(message)
-        else if ('call' in message && ANSWERED_AT_ONCE.has(message.method)) void this.#answer(message)
-        else if ('order' in message && message.order === 'fail') throw new ArbalestError(message.error.code, message.error.message)
-        else {
-          if ('order' in message && message.order === 'begin') await this.#takeFiles(message)
-          this.#put(message)
-          if ('order' in message && message.order === 'end') break
-        }
-      }
-    } catch (error) {
-      this.#end = { error }
-      this.#next?.reject(error)
+  /** Deals with what needs no turn. */
+  async #arrived(message: Arrival): Promise<Task | undefined> {
+    if ('answer' in message) {
+      this.#calls.settle(message)
+      return undefined
     }
-    this.#ended.resolve()
-  }
-
-  #put(task: Task): void {
-    if (this.#next) this.#next.resolve(task)
-    else this.#tasks.push(task)
-    this.#next = undefined
-  }
-
-  /** The next one. Throws the error with which the first host ends the run. */
-  async #task(): Promise<Task> {
-    const task = this.#tasks.shift()
-    if (task) return task
-    if (this.#end) throw this.#end.error
-    this.#next = deferred()
-    return this.#next.promise
+    if ('call' in message && ANSWERED_AT_ONCE.has(message.method)) {
+      void this.#answer(message)
+      return undefined
+    }
+    if ('order' in message && message.order === 'begin') await this.#takeFiles(message)
+    return message
   }
 
   /** The files of a checkpoint follow the order to begin from it. */

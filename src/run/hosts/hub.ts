@@ -2,17 +2,13 @@ import { applySchedule, isAtRest } from '../../actors/group-control.js'
 import type { Engine, GroupSpec, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
 import { poll } from '../../poll.js'
-import { deferred, type Deferred } from '../../runtime/promises.js'
 import { helloOfHub } from './hello.js'
 import { hostsLevel } from './hosts-level.js'
-import { hostErrorOf } from './leader.js'
-import type { Order, Report } from './orders.js'
+import { LeaderInbox, type GivenOrder } from './leader-inbox.js'
+import type { Report } from './orders.js'
 import type { RunHost } from './run-host.js'
 
-/** Seconds after which a hub that has failed no longer waits for the first host's answer. */
-const ANSWER_SECONDS = 5
-
-type Serve = Extract<Order, { order: 'serve' }>
+type Serve = Extract<GivenOrder, { order: 'serve' }>
 type Vector = GroupSpec['initial']
 
 /**
@@ -22,17 +18,14 @@ type Vector = GroupSpec['initial']
 export class Hub {
   readonly #engine: Engine
   readonly #host: RunHost
-  /** What has come: orders, and the vectors that follow one of them. */
-  readonly #messages: (Order | Vector)[] = []
-  #next: Deferred<void> = deferred()
+  /** Orders, and the vectors that follow one of them. */
+  readonly #inbox: LeaderInbox<GivenOrder | Vector>
   #group: Handle | undefined
-  /** Why nothing more comes: the first host has ended the run with an error, or is lost. */
-  #failure: { readonly error: unknown } | undefined
-  readonly #ended = deferred()
 
   constructor(engine: Engine, host: RunHost) {
     this.#engine = engine
     this.#host = host
+    this.#inbox = new LeaderInbox(host.mailbox, (message) => message)
   }
 
   /** Asks for the end of the run. */
@@ -42,23 +35,22 @@ export class Hub {
 
   /** To the end of the run. Throws the error with which the first host ends it, HOST_LOST, and what the engine throws. */
   async serve(): Promise<void> {
-    void this.#listen()
     try {
       this.#report({ report: 'hello', hello: helloOfHub() })
       for (;;) {
-        const order = (await this.#message()) as Order
+        const order = (await this.#inbox.next()) as GivenOrder
         if (order.order === 'end') return
         await this.#obey(order)
       }
     } catch (error) {
-      await this.#fail(error)
+      await this.#inbox.fail(error)
       throw error
     } finally {
       this.#leave()
     }
   }
 
-  async #obey(order: Order): Promise<void> {
+  async #obey(order: GivenOrder): Promise<void> {
     const { order: name } = order
     if (name === 'serve') return this.#begin(order)
     if (name === 'again') return this.#leave()
@@ -71,9 +63,9 @@ export class Hub {
   }
 
   async #begin({ group, ruleAt, sumOrder, schedule, resumes }: Serve): Promise<void> {
-    const initial = (await this.#message()) as Vector
+    const initial = (await this.#inbox.next()) as Vector
     const vectors: Record<string, Vector> = {}
-    for (const name of resumes?.vectors ?? []) vectors[name] = (await this.#message()) as Vector
+    for (const name of resumes?.vectors ?? []) vectors[name] = (await this.#inbox.next()) as Vector
     const { handle, capacities } = this.#host
     if (group.rule.kind === 'asynchronous') throw new ArbalestError('INTERNAL', 'hub: received an asynchronous rule')
     const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt, order: sumOrder })
@@ -87,7 +79,7 @@ export class Hub {
     this.#engine.setPause(this.#group!, until)
     await poll(() => {
       if (isAtRest(this.#engine, this.#group!)) return true
-      if (this.#failure) throw this.#failure.error
+      if (this.#inbox.failure) throw this.#inbox.failure.error
       return false
     }, 5)
   }
@@ -110,52 +102,7 @@ export class Hub {
     this.#group = undefined
   }
 
-  /** Tells why this hub cannot go on, and waits until the first host has ended the run. */
-  async #fail(error: unknown): Promise<void> {
-    if (this.#failure) return
-    try {
-      this.#report({ report: 'failed', error: hostErrorOf(error) })
-      const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
-      await this.#ended.promise
-      clearTimeout(late)
-    } catch {
-      // The first host is lost: it ends the run by itself.
-    }
-  }
-
   #report(report: Report): void {
     this.#host.mailbox.send(0, report)
-  }
-
-  /** The next one. Throws the error with which the first host ends the run. */
-  async #message(): Promise<Order | Vector> {
-    for (;;) {
-      const message = this.#messages.shift()
-      if (message) return message
-      if (this.#failure) throw this.#failure.error
-      await this.#next.promise
-    }
-  }
-
-  /** Takes what the first host sends until it ends the run. */
-  async #listen(): Promise<void> {
-    try {
-      for (let ends = false; !ends;) {
-        const message = (await this.#host.mailbox.receive(0)) as Order | Vector
-        if ('order' in message && message.order === 'fail') throw new ArbalestError(message.error.code, message.error.message)
-        ends = 'order' in message && message.order === 'end'
-        this.#messages.push(message)
-        this.#wake()
-      }
-    } catch (error) {
-      this.#failure = { error }
-      this.#wake()
-    }
-    this.#ended.resolve()
-  }
-
-  #wake(): void {
-    this.#next.resolve()
-    this.#next = deferred()
   }
 }

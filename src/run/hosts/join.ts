@@ -90,7 +90,7 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
       }
     }
   } catch (error) {
-    await follower.fail(error).catch(() => {})
+    await follower.fail(error)
     throw error
   } finally {
     control.stop.removeEventListener('abort', askToStop)

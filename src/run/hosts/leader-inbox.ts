@@ -1,0 +1,90 @@
+import { ArbalestError } from '../../errors.js'
+import type { HostMailbox } from '../../hosts/host-mailbox.js'
+import { deferred, type Deferred } from '../../runtime/promises.js'
+import { hostErrorOf } from './leader.js'
+import type { Order, Report } from './orders.js'
+
+/** Seconds after which a host that has failed no longer waits for the first host's answer. */
+const ANSWER_SECONDS = 5
+
+/** An order to go on or to end: the order to fail is an error of the inbox. */
+export type GivenOrder = Exclude<Order, { order: 'fail' }>
+
+/** What becomes of a message that has arrived: it waits for its turn, or undefined where it has been dealt with. */
+type Arrived<Message, Queued> = (message: Message) => Queued | undefined | Promise<Queued | undefined>
+
+/** What the first host of a run sends to this one, in its order, until it ends the run. */
+export class LeaderInbox<Message extends object, Queued extends Message = Message> {
+  readonly #mailbox: HostMailbox
+  readonly #arrived: Arrived<Message, Queued>
+  readonly #queue: Queued[] = []
+  #next: Deferred<void> = deferred()
+  #failure: { readonly error: unknown } | undefined
+  readonly #ended = deferred()
+
+  /** `arrived` is called for one message at a time, so that it may receive others that belong to it. */
+  constructor(mailbox: HostMailbox, arrived: Arrived<Message, Queued>) {
+    this.#mailbox = mailbox
+    this.#arrived = arrived
+    void this.#listen()
+  }
+
+  /** Resolves once nothing more comes: the first host has ended the run, or is lost. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  /** Why nothing more comes, unless the run has ended well: the error with which the first host has ended it, or its loss. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure
+  }
+
+  /** The next one. Throws the error with which the first host ends the run, and HOST_LOST. */
+  async next(): Promise<Queued> {
+    for (;;) {
+      const message = this.#queue.shift()
+      if (message) return message
+      if (this.#failure) throw this.#failure.error
+      await this.#next.promise
+    }
+  }
+
+  /** Tells why this host cannot go on, and waits until the first one has ended the run. Never rejects. */
+  async fail(error: unknown): Promise<void> {
+    if (this.#failure) return
+    try {
+      this.#mailbox.send(0, { report: 'failed', error: hostErrorOf(error) } satisfies Report)
+      const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
+      await this.#ended.promise
+      clearTimeout(late)
+    } catch {
+      // The first host is lost: it ends the run by itself.
+    }
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      for (let ends = false; !ends;) {
+        const message = (await this.#mailbox.receive(0)) as Message | Extract<Order, { order: 'fail' }>
+        if (isFailure(message)) throw new ArbalestError(message.error.code, message.error.message)
+        ends = 'order' in message && message.order === 'end'
+        const queued = await this.#arrived(message)
+        if (queued) this.#queue.push(queued)
+        this.#wake()
+      }
+    } catch (error) {
+      this.#failure = { error }
+      this.#wake()
+    }
+    this.#ended.resolve()
+  }
+
+  #wake(): void {
+    this.#next.resolve()
+    this.#next = deferred()
+  }
+}
+
+function isFailure(message: object): message is Extract<Order, { order: 'fail' }> {
+  return 'order' in message && message.order === 'fail'
+}
