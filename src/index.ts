@@ -12,7 +12,8 @@ export {
   type CrossoverFinishedEvent,
   type JobFailedEvent
 } from './crossover/crossover.js'
-export type { MeasuredPolicy, PolicyEvent, Way } from './crossover/device-scheduler.js'
+export type { PolicyEvent } from './crossover/device-scheduler.js'
+export type { MeasuredPolicy, SharingPolicy } from './crossover/sharing-policy.js'
 export type { CrossoverOptions, Policy } from './options/crossover.js'
 export { hub } from './run/hosts/hub-process.js'
 export type { HubOptions, ServedEvent } from './run/hosts/hub-options.js'

@@ -16,8 +16,9 @@ import { Admission } from '../run/memory/admission.js'
 import { titleOf } from '../run/run-modules.js'
 import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import type { DeviceScheduler, DeviceSchedulerOptions, PolicyEvent, Way } from './device-scheduler.js'
+import type { DeviceScheduler, DeviceSchedulerOptions, PolicyEvent } from './device-scheduler.js'
 import { CrossedHosts } from './hosts.js'
+import type { SharingPolicy } from './sharing-policy.js'
 
 /** An event of one of the jobs, or of the device that they share. */
 export type CrossoverEvent = (JobEvent & { readonly job: number }) | JobFailedEvent | PolicyEvent | CrossoverFinishedEvent
@@ -34,7 +35,7 @@ export interface JobFailedEvent {
 export interface CrossoverFinishedEvent {
   readonly event: 'finished'
   /** How the device was shared last, while several jobs trained. */
-  readonly policy: Way
+  readonly policy: SharingPolicy
   /** How many times as fast the jobs were together as one after the other, while all of them trained: the median of measured windows. */
   readonly gain: number
   /** The most that crossing could give, from the times of the jobs' steps alone. */

@@ -1,6 +1,6 @@
 import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
 import { messageOf } from '../errors.js'
-import type { SharedOutcome } from './device-scheduler.js'
+import type { SharedOutcome } from './shared-outcome.js'
 
 /** Seconds that hosts wait for each other at the end. */
 const END_SECONDS = 30
