@@ -27,7 +27,7 @@ export async function startFeed(
   const { threads, onBadSample = 'fail' } = feed
   const options: FeederOptions = { engine: engineModule.href, seed, threads: readerThreads(usableCores(), threads), onBadSample, streams }
   const feeder = await system.spawn<typeof Feeder>(FEEDER, 'Feeder', options, { name: 'feeder', restart: 'permanent' })
-  const failed = follow(feeder, skipped)
+  const failed = reportSkipped(feeder, skipped)
   // The job awaits `failed` later: until then a rejection must not count as unhandled.
   failed.catch(() => {})
   return { failed }
@@ -41,7 +41,7 @@ export function cancelIfFeedFails({ failed }: Feed, replicas: readonly Handle[],
 }
 
 /** Reports skipped samples, across restarts of the feeder. */
-async function follow(feeder: ActorRef<Feeder>, skipped: (sample: SkippedSample) => void): Promise<never> {
+async function reportSkipped(feeder: ActorRef<Feeder>, skipped: (sample: SkippedSample) => void): Promise<never> {
   for (;;) {
     try {
       for (const sample of await feeder.askWith({ deadline: Infinity }).news()) skipped(sample)

@@ -34,7 +34,7 @@ export class Forms {
   readonly #layoutsOfAnyType: boolean
   readonly #decided = new Map<ValueId, Form>()
   readonly #parameters: ReadonlyMap<string, ValueId>
-  readonly #followed: ReadonlyMap<string, Layout>
+  readonly #wantedBefore: ReadonlyMap<string, Layout>
   /** Parameters of which readers want copies in another type, and which lie canonical for want of a better layout. */
   readonly #copied = new Set<ValueId>()
   readonly #wanted = new Map<string, Layout>()
@@ -49,7 +49,7 @@ export class Forms {
     this.#values = writer
     this.#precision = precision
     this.#layoutsOfAnyType = layoutsOfAnyType
-    this.#followed = wantedByGradients
+    this.#wantedBefore = wantedByGradients
     const parameters = values.filter(({ role }) => role === 'parameter')
     this.#parameters = new Map(parameters.map((parameter) => [parameter.name, parameter.id]))
     for (const { id, role } of values) if (role === 'statistic') this.set(id, { type: parameterType(precision), layout: PLAIN })
@@ -97,9 +97,9 @@ export class Forms {
   /** Of a parameter whose readers want copies. Every step writes the copies anew, whatever the layout of the parameter is. */
   #masterLayout(id: ValueId, wanted: Form): Layout {
     if (this.#layoutsOfAnyType) return wanted.layout
-    const followed = this.#followed.get(this.#values.get(id).name)
-    if (followed === undefined) this.#copied.add(id)
-    return followed ?? PLAIN
+    const layout = this.#wantedBefore.get(this.#values.get(id).name)
+    if (layout === undefined) this.#copied.add(id)
+    return layout ?? PLAIN
   }
 
   /** The operator writes this value so. A layout that pads is not wanted of a parameter: it would be longer. */

@@ -168,7 +168,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       const run = () => scheduler.askWith({ deadline: Infinity }).run()
       const outcome = this.#hosts ? this.#hosts.decided(run) : run()
       outcome.catch(() => {})
-      const weights = await Promise.all(this.jobs.map((job, number) => this.#follow(job, number, scheduler)))
+      const weights = await Promise.all(this.jobs.map((job, number) => this.#forwardEvents(job, number, scheduler)))
       clearInterval(timer)
       const { jobs, ...all } = await outcome
       const ends = jobs.map((job, number) => ({ ...(weights[number] !== undefined && { weightsSha256: weights[number] }), ...job }))
@@ -188,7 +188,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   }
 
   /** Emits the job's events until it has ended. Returns the hash of its weights if it has not failed. */
-  async #follow(job: Job, number: number, scheduler: ActorRef<DeviceScheduler>): Promise<string | undefined> {
+  async #forwardEvents(job: Job, number: number, scheduler: ActorRef<DeviceScheduler>): Promise<string | undefined> {
     try {
       for await (const event of job) this.#stream.push({ ...event, job: number })
       return (await job.finished).weightsSha256

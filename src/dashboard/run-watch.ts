@@ -11,7 +11,7 @@ export interface WatchedJob extends AsyncIterable<JobEvent> {
 /** Milliseconds that actors may take to answer. */
 const DEADLINE = 2_000
 
-/** Follows one run: its events always, its actors only when it is told to look. */
+/** Watches one run: its events always, its actors only when it is told to look. */
 export class RunWatch {
   readonly board: RunBoard
   readonly #actors: JobActors
@@ -24,7 +24,7 @@ export class RunWatch {
     this.board = board
     this.#actors = job.actors
     board.take(run, Date.now() / 1000)
-    this.ended = this.#follow(job)
+    this.ended = this.#readEvents(job)
   }
 
   /** Asks the actors how they are. Two looks do not overlap; one that fails shows nothing. */
@@ -49,7 +49,7 @@ export class RunWatch {
     }
   }
 
-  async #follow(job: WatchedJob): Promise<void> {
+  async #readEvents(job: WatchedJob): Promise<void> {
     try {
       for await (const event of job) this.board.take(event, Date.now() / 1000)
     } catch (error) {

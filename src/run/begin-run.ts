@@ -53,7 +53,7 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
   if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
   if (resumption) control.emit(resumedEvent(resumption, prepared))
   if (resumption) interventions.record.resumeAt(resumption.state, settings.learners)
-  control.metrics.follow({ iteration: () => engine.groupStatus(actors.group).iterations, emit: control.emit })
+  control.metrics.begin({ iteration: () => engine.groupStatus(actors.group).iterations, emit: control.emit })
   return { ...run, actors, statistics, best, checkpoints, need: measuredNeed(engine, settings, prepared.need, before) }
 }
 

@@ -47,7 +47,7 @@ export async function changeRun(target: ChangeableRun, change: RunChange | Membe
     case 'resize':
       target.checkMemory({ there: target.population.learners, wanted: change.learners })
       await target.population.resize(place.round, change.learners)
-      await follow(target, { ...place, ...change })
+      await changeSchedule(target, { ...place, ...change })
       return { answer: place }
     case 'replace':
       return { answer: { ...place, learner: await target.actors.learners.replaceNow(change.place) } }
@@ -96,12 +96,12 @@ async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, pl
   const ruleChange = ruleChangeOf(change)
   await target.actors.synchroniser.ask.changeRule(ruleChange)
   leaderOf(run.hosts)?.order({ order: 'changeRule', change: ruleChange })
-  await follow(target, intervention)
+  await changeSchedule(target, intervention)
 }
 
-/** Follows the schedule after one more change. */
-function follow({ run, population, training, made }: ChangeableRun, intervention: Intervention): Promise<void> {
-  return training.follow(run.scheduleFor(population.schedule, [...made(), intervention]))
+/** Gives the run the schedule after one more change. */
+function changeSchedule({ run, population, training, made }: ChangeableRun, intervention: Intervention): Promise<void> {
+  return training.changeSchedule(run.scheduleFor(population.schedule, [...made(), intervention]))
 }
 
 async function message({ actors }: ChangeableRun, { place, method, ...sent }: ChangeOf<'message'>): Promise<ChangeOutcome> {

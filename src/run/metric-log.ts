@@ -30,7 +30,7 @@ export class MetricLog {
   }
 
   /** The run has begun: what was logged before belongs to its first iteration. */
-  follow(run: LoggedRun): void {
+  begin(run: LoggedRun): void {
     this.#run = run
     for (const work of this.#early.splice(0)) work(run)
   }

@@ -51,7 +51,7 @@ export class ProgressMeter {
   }
 
   /** Changes the schedule of the iterations to come. */
-  follow({ iterations, learningRates: rates }: MeteredSchedule): void {
+  changeSchedule({ iterations, learningRates: rates }: MeteredSchedule): void {
     this.#run = { ...this.#run, iterations, learningRates: rates }
   }
 

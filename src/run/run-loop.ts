@@ -223,7 +223,7 @@ export class RunLoop {
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
     const { learners } = await actors.learners.population()
     population.lose(round, learners)
-    await this.#training.follow(run.scheduleFor(population.schedule, interventions.record.made))
+    await this.#training.changeSchedule(run.scheduleFor(population.schedule, interventions.record.made))
     const { iterations } = this.#training.schedule
     const hosts = run.hosts!.host.size
     for (const { rank: host, error } of lost)
@@ -333,7 +333,7 @@ export class RunLoop {
     if (!population.isDue(round)) return
     const change = () => population.change(round)
     const changed = await (trace ? trace.during('change of the population', change) : change())
-    if (changed) await this.#training.follow(run.scheduleFor(population.schedule, this.#options.interventions.record.made))
+    if (changed) await this.#training.changeSchedule(run.scheduleFor(population.schedule, this.#options.interventions.record.made))
   }
 }
 

@@ -71,9 +71,9 @@ export class TrainingLoop {
   }
 
   /** Changes the schedule of the rounds to come. */
-  async follow(schedule: Schedule): Promise<void> {
+  async changeSchedule(schedule: Schedule): Promise<void> {
     this.#schedule = schedule
-    this.#meter.follow(schedule)
+    this.#meter.changeSchedule(schedule)
     await this.#options.actors.synchroniser.ask.follow(schedule)
     const { learningRates, restarts, iterations } = schedule
     leaderOf(this.#options.run.hosts)?.order({ order: 'follow', schedule: { learningRates, restarts, iterations } })

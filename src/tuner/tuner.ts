@@ -89,7 +89,7 @@ export class Tuner {
     if (!settled) {
       if (this.#search.isAtOrigin && !this.#pays(window)) return this.#stay(window)
       const step = this.#search.observe(throughput)
-      return step && this.#follow(step.found || this.#trialPays(window) ? step : this.#conclude(window))
+      return step && this.#decide(step.found || this.#trialPays(window) ? step : this.#conclude(window))
     }
     const trigger = settled.observe(throughput, window.idle)
     if (!trigger || settled.windows < this.#patience || !this.#pays(window)) return undefined
@@ -102,7 +102,7 @@ export class Tuner {
    */
   refuse(reason: string): Decision {
     this.#most = Math.max(this.#options.least, this.#learners - this.#options.by)
-    return this.#follow(this.#search.refuse(reason))
+    return this.#decide(this.#search.refuse(reason))
   }
 
   /** `from` learners trained already, and proved to be too many. Returns the decision for fewer, from which another search begins. */
@@ -138,7 +138,7 @@ export class Tuner {
     return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search.tallies) }
   }
 
-  #follow({ to, reason, found }: SearchStep): Decision {
+  #decide({ to, reason, found }: SearchStep): Decision {
     const from = this.#learners
     this.#learners = to
     if (found) this.#settle()

@@ -31,10 +31,10 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   charts.restyle()
   show()
 })
-follow()
+readUpdates()
 
 /** Takes what the server sends. A stream that was lost comes back with everything anew. */
-function follow(): void {
+function readUpdates(): void {
   const stream = new EventSource('events')
   stream.addEventListener('error', () => {
     if (!hasEnded) connection('lost', stream.readyState === EventSource.CLOSED ? 'the run has gone' : 'connecting again')
