@@ -1,5 +1,5 @@
 import type { Policy } from '../options/crossover.js'
-import { median } from './figures.js'
+import { median } from '../median.js'
 import type { Alone, Finding, PolicyMeter } from './policy-meter.js'
 import { isSame, type MeasuredPolicy, type SharingPolicy } from './sharing-policy.js'
 

@@ -1,5 +1,3 @@
-export { median } from '../median.js'
-
 /** What a job does in a step, or in a round of several steps, while it has the device for itself; in seconds. */
 export interface StepTimes {
   /** From one step to the next. Less than both others together where the job exchanges while it computes. */

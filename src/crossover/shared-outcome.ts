@@ -1,5 +1,6 @@
 import type { LeaseFigures } from '../engine/contract.js'
-import { boundOfGain, median, pacesOf } from './figures.js'
+import { median } from '../median.js'
+import { boundOfGain, pacesOf } from './figures.js'
 import type { Alone, Finding } from './policy-meter.js'
 import type { SharingPolicy } from './sharing-policy.js'
 

@@ -3,7 +3,14 @@ import type { MembershipRecord, Succession } from '../actors/learner-slot.js'
 import type { Departure } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { IntervenedEvent } from '../observe/events.js'
-import { isMembershipChange, openDeaths, type Intervention, type OfKind, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import {
+  isMembershipChange,
+  openDeaths,
+  type Intervention,
+  type OfKind,
+  type RunChange,
+  type RunPlace
+} from '../schedules/interventions.js'
 
 export interface InterventionRecordOptions {
   /** Those made before the run was resumed. */

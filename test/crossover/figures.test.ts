@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { boundOfGain, fairnessOf, gainOf, jainIndex, median, pacesOf, type StepTimes } from '../../src/crossover/figures.js'
+import { boundOfGain, fairnessOf, gainOf, jainIndex, pacesOf, type StepTimes } from '../../src/crossover/figures.js'
 
 /** A job that exchanges for a part of the time for which it computes. */
 function stepTimes(compute: number, exchange: number, overlap = 0): StepTimes {
@@ -53,10 +53,5 @@ describe('figures of jobs on one device', () => {
     expect(pacesOf([5, 3], [10, 0])).to.deep.equal([0.5, 0])
     expect(fairnessOf([7.5, 25], [10, 100], [3, 1])).to.equal(1)
     expect(fairnessOf([7.5, 25], [10, 100], [1, 1])).to.be.closeTo(0.8, 1e-12)
-  })
-
-  it('has medians', () => {
-    expect([median([3, 1, 2]), median([4, 1, 2, 3])]).to.deep.equal([2, 2.5])
-    expect(median([])).to.satisfy(Number.isNaN)
   })
 })
