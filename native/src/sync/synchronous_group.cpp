@@ -33,9 +33,14 @@ SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::
             const std::lock_guard lock(mutex_);
             fail(std::move(failure));
           }) {
-  // Messages may come at once.
+  // Without the lock: where it fails, it waits for the hosts' thread, which may just be waiting for the lock in hear().
+  std::unique_ptr<Agreement> agreement = agreement_for_hosts();
+  if (!agreement) return;
   const std::lock_guard lock(mutex_);
-  agreement_ = agreement_for_hosts();
+  agreement_ = std::move(agreement);
+  // What has come before was not heard.
+  if (std::exception_ptr failure = agreement_->failure()) fail(std::move(failure));
+  go_on();
 }
 
 void SynchronousGroup::check_device(int device) const {

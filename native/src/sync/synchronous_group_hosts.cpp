@@ -31,10 +31,13 @@ std::unique_ptr<Agreement> SynchronousGroup::agreement_for_hosts() {
 SynchronousGroup::~SynchronousGroup() {
   if (!agreement_) return;
   stop();
+  // A message may come while it goes away: hear() must not find it then.
+  std::unique_ptr<Agreement> gone;
   Lock lock(mutex_);
   changed_.wait_until(lock, Clock::now() + kPatience, [this] {
     return averaging_.failure() || agreement_->phase() == Phase::resting || agreement_->phase() == Phase::opening;
   });
+  gone = std::move(agreement_);
 }
 
 void SynchronousGroup::stop() {
