@@ -213,8 +213,13 @@ function makeLiveFolder(): string | undefined {
 
 /** Whether a folder belongs to this user alone. In a temporary directory others can make folders, and links to them. */
 function isPrivate(folder: string): boolean {
-  const found = lstatSync(folder, { throwIfNoEntry: false })
-  return found !== undefined && found.isDirectory() && found.uid === userId() && (found.mode & 0o077) === 0
+  try {
+    const found = lstatSync(folder)
+    return found.isDirectory() && found.uid === userId() && (found.mode & 0o077) === 0
+  } catch {
+    // It does not exist, or lies in a folder of another user: `sudo -E` keeps that user's XDG_RUNTIME_DIR.
+    return false
+  }
 }
 
 function userId(): number {

@@ -1,16 +1,20 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { ArbalestError } from '../../src/errors.js'
 import { callJob, liveProcesses, showLive } from '../../src/runtime/live-processes.js'
 import type { ActorSnapshot } from '../../src/runtime/snapshot.js'
 import { refused } from '../support/codes.js'
+import { skip } from '../support/skip.js'
 
 const SERVE = new URL('../../src/runtime/live-processes.js', import.meta.url)
+/** A user who owns no files. */
+const NOBODY = { uid: 65_534, gid: 65_534, encoding: 'utf8', cwd: '/' } as const
 
 describe('a job that shows itself', () => {
   const variables = ['XDG_RUNTIME_DIR', 'TMPDIR', 'ARBALEST_TOP'] as const
@@ -107,6 +111,27 @@ describe('a job that shows itself', () => {
     const shown = showLive({ name: 'careful', actors: () => [] })
     expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([process.pid])
     shown[Symbol.dispose]()
+  })
+
+  it('uses the next folder if the first cannot be looked at', async () => {
+    const loop = join(session, 'loop')
+    symlinkSync(loop, loop)
+    process.env['XDG_RUNTIME_DIR'] = loop
+    const shown = showLive({ name: 'careful', actors: () => [] })
+    expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([process.pid])
+    shown[Symbol.dispose]()
+  })
+
+  it('runs unseen where XDG_RUNTIME_DIR is that of another user', function () {
+    if (process.getuid?.() !== 0) skip(this, 'only root can start a process of another user')
+    const readable = spawnSync(process.execPath, ['-e', 'fs.accessSync(process.argv[1])', fileURLToPath(SERVE)], NOBODY)
+    if (readable.status !== 0) skip(this, 'another user cannot read this folder')
+    const body = `import { liveProcesses, showLive } from '${SERVE.href}'
+      showLive({ name: 'other', actors: () => [] })
+      console.log((await liveProcesses()).length)`
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', body], NOBODY)
+    expect(stderr).to.equal('')
+    expect(stdout).to.equal('0\n')
   })
 
   it('is not looked for where others could put sockets', async () => {
