@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Endpoint } from 'comlink'
 import { ArbalestError } from '../errors.js'
 import { packError, unpackError } from './errors-across-threads.js'
+import { hasClosed } from './port.js'
 
 /** What comlink can call: an actor's ref, or any object with asynchronous methods under `ask`. */
 export interface Callable {
@@ -116,6 +117,7 @@ class PortEndpoint extends ListenerSet implements Endpoint {
   constructor(port: MessagePort) {
     super()
     this.#port = port
+    this.#closed = hasClosed(port)
     port.on('message', (answer: { id: string; value?: unknown }) => this.#answered(answer))
     port.on('close', () => this.#end())
   }

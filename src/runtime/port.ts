@@ -82,11 +82,16 @@ export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown
     })
 }
 
-/** A port that closed before anything listened to it emits no event, and what is sent over it is lost. But it cannot keep a thread alive. */
-function hasClosed(port: MessagePort): boolean {
-  port.ref()
+/**
+ * A port that closed before anything listened to it emits no event, and what is sent over it is lost. But it cannot keep a thread alive. Whether an
+ * open port does so stays as it was.
+ */
+export function hasClosed(port: MessagePort): boolean {
   // Node's types do not have it.
-  const open = (port as MessagePort & { hasRef(): boolean }).hasRef()
+  const hasRef = () => (port as MessagePort & { hasRef(): boolean }).hasRef()
+  if (hasRef()) return false
+  port.ref()
+  const open = hasRef()
   port.unref()
   return !open
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import * as Comlink from 'comlink/dist/esm/comlink.mjs'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Asks } from '../../src/runtime/actor.js'
@@ -71,6 +72,27 @@ describe('Comlink', () => {
     for (const error of await Promise.all(pending)) expect(error).to.have.property('code', 'ACTOR_GONE')
     await refused('ACTOR_GONE', () => remote.hello(), 'hello')
     await worker.terminate()
+  })
+
+  it('rejects calls over a port whose other end has closed before, and lets its thread end', async () => {
+    const body = `
+      import { MessageChannel } from 'node:worker_threads'
+      import * as Comlink from '${import.meta.resolve('comlink/dist/esm/comlink.mjs')}'
+      import { comlinkEndpoint } from '${COMLINK_MODULE.href}'
+      const { port1, port2 } = new MessageChannel()
+      port1.close()
+      setTimeout(async () => {
+        const remote = Comlink.wrap(comlinkEndpoint(port2))
+        const hangs = new Promise((resolve) => setTimeout(resolve, 2_000, 'hangs').unref())
+        console.log(await Promise.race([remote.hello().catch(({ code }) => code), hangs]))
+      }, 50)`
+    const { stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', body], {
+      encoding: 'utf8',
+      timeout: 20_000
+    })
+    expect(stderr).to.equal('')
+    expect(stdout).to.equal('ACTOR_GONE\n')
+    expect(signal).to.equal(null)
   })
 
   it('says that an actor has methods only', async () => {
