@@ -41,17 +41,17 @@ export class Agent {
   async run(): Promise<ExitCode> {
     using signals = new StopOnSignal(() => this.#running?.stop(), { leave: () => this.#running?.terminate() })
     let { launch } = this.#options
-    for (let restarts = 0; signals.exitCode === undefined; restarts++) {
+    for (let restarts = 0; ; restarts++) {
       const end = await this.#once(launch)
-      if (signals.exitCode !== undefined) break
+      if (signals.exitCode !== undefined) return stopped(end, signals.exitCode)
       if (end.status === 0) return EXIT.done
       if (end.lacksCheckpoint) return EXIT.failed
       const cause = causeOf(end, launch)
       if (restarts >= this.#options.restarts || !isRestarted(end)) return this.#failed(end, cause)
       launch = await this.#next(launch, cause)
+      if (signals.exitCode !== undefined) return stopped(end, signals.exitCode)
       this.#tell(cause, restarts + 1, launch)
     }
-    return signals.exitCode
   }
 
   #once(launch: Launch): Promise<LauncherEnd> {
@@ -90,7 +90,7 @@ export class Agent {
 
   /** A process has told its own error already. Hosts on which no process starts are named here. */
   async #failed({ status, codes, failed }: LauncherEnd, cause: string): Promise<ExitCode> {
-    if (failed !== undefined) process.stdout.write(`${failed}\n`)
+    show(failed)
     if (codes.size === 0) {
       const answering = await this.#answering(this.#options.launch)
       const silent = this.#options.allHosts.filter((host) => !answering.includes(host)).map(({ name }) => name)
@@ -100,6 +100,17 @@ export class Agent {
     }
     return EXIT_CODES.has(status) ? (status as ExitCode) : EXIT.failed
   }
+}
+
+/** What a launch ends with that was asked to stop. Without a failure the launcher's own status only tells of the signal. */
+function stopped({ status, codes, failed, lacksCheckpoint }: LauncherEnd, bySignal: ExitCode): ExitCode {
+  show(failed)
+  const hasFailed = failed !== undefined || codes.size > 0 || lacksCheckpoint
+  return status !== 0 && hasFailed ? EXIT.failed : bySignal
+}
+
+function show(failed: string | undefined): void {
+  if (failed !== undefined) process.stdout.write(`${failed}\n`)
 }
 
 /** Whether another start may end better: not after wrong options, missing data, or a loss that is not finite. */
