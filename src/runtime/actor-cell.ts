@@ -32,6 +32,8 @@ export interface ActorCellOptions {
   readonly shutdown: number
   /** Whether another thread has asked the actor to stop. */
   readonly stopFlag?: () => boolean
+  /** Called when the actor begins to end. It is told and asked nothing more. */
+  readonly onEnding?: () => void
 }
 
 const HOOKS: ReadonlySet<string> = new Set(['constructor', 'started', 'restarted', 'terminated', 'stopping'])
@@ -91,6 +93,10 @@ export class ActorCell {
   /** At last: the actor has ended. Never rejects. */
   get exited(): Promise<ExitReason> {
     return this.#exited.promise
+  }
+
+  get isEnding(): boolean {
+    return this.#ending
   }
 
   deliver(envelope: Envelope): void {
@@ -165,6 +171,7 @@ export class ActorCell {
   async #end(reason: ExitReason): Promise<void> {
     if (this.#ending) return
     this.#ending = true
+    this.#options.onEnding?.()
     this.#timers.cancelAll()
     for (const envelope of this.#mailbox.close()) envelope.onLost?.(envelope.method)
     const done = this.#mailbox.idle().then(() => true)

@@ -55,22 +55,23 @@ export class FlowControl {
   }
 
   send(message: UserMessage): void {
+    const incarnation = this.#receiver
     // With credit left, no message is held, so this one cannot overtake another.
-    if (this.#credits > 0) {
+    if (incarnation && this.#credits > 0) {
       this.#credits--
-      this.#incarnation!.send(message)
+      incarnation.send(message)
     } else this.#hold(message)
   }
 
   credit(count: number): void {
     this.#credits += count
     if (this.#held.size > 0) this.#drain()
-    if (this.#credits > 0 && this.#roomWaiters.length > 0) for (const resolve of this.#roomWaiters.splice(0)) resolve()
+    if (this.#hasCredit && this.#roomWaiters.length > 0) for (const resolve of this.#roomWaiters.splice(0)) resolve()
   }
 
   /** Resolves when a message would be sent at once, or when none will ever be sent again. */
   hasRoom(): Promise<void> {
-    if (this.#closed || this.#credits > 0) return Promise.resolve()
+    if (this.#closed || this.#hasCredit) return Promise.resolve()
     return new Promise((resolve) => this.#roomWaiters.push(resolve))
   }
 
@@ -102,15 +103,25 @@ export class FlowControl {
     return this.#held.clear()
   }
 
+  /** The incarnation, unless it is ending: messages wait for the next already. */
+  get #receiver(): Incarnation | undefined {
+    return this.#incarnation?.isEnding ? undefined : this.#incarnation
+  }
+
+  get #hasCredit(): boolean {
+    return this.#credits > 0 && this.#receiver !== undefined
+  }
+
   #hold(message: UserMessage): void {
-    if (this.#whenFull === 'reject' && (this.#incarnation || this.#held.size >= this.#capacity)) return this.#refuse(message)
+    const incarnation = this.#receiver
+    if (this.#whenFull === 'reject' && (incarnation || this.#held.size >= this.#capacity)) return this.#refuse(message)
     this.#held.push(message)
-    const limit = this.#incarnation ? Math.max(1, this.#capacity - this.window) : this.#capacity
+    const limit = incarnation ? Math.max(1, this.#capacity - this.window) : this.#capacity
     if (this.#whenFull === 'dropOldest' && this.#held.size > limit) this.#refuse(this.#held.shift()!)
   }
 
   #drain(): void {
-    while (this.#credits > 0 && this.#held.size > 0) {
+    while (this.#hasCredit && this.#held.size > 0) {
       const message = this.#held.shift()!
       if (!this.#wanted(message)) continue
       this.#credits--

@@ -12,6 +12,8 @@ export type Outcome = { readonly value: unknown } | { readonly error: unknown }
 export interface Incarnation {
   /** Resolves and never rejects. A thread that belongs to this actor alone has ended then. */
   readonly exited: Promise<ExitReason>
+  /** It ends, and handles no message that is sent from now on. */
+  readonly isEnding: boolean
   send(message: UserMessage): void
   suspend(): void
   resume(): void

@@ -62,6 +62,10 @@ export class LocalIncarnation implements Incarnation {
     return this.#exited.promise
   }
 
+  get isEnding(): boolean {
+    return this.#cell.isEnding
+  }
+
   send(message: UserMessage): void {
     const envelope = this.#envelope(message)
     const { intercept } = this.#environment

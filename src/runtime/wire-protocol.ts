@@ -19,8 +19,10 @@ export type Message =
   | readonly [kind: 'stop']
   | readonly [kind: 'suspend']
   | readonly [kind: 'resume']
-  /** The actor's last message: it stopped (null) or failed, and left these tells unread. */
-  | readonly [kind: 'exited', failure: PortableError | null, unread: readonly string[]]
+  /** The actor begins to end: of messages that come from now on it handles none. */
+  | readonly [kind: 'ending']
+  /** The actor's last message: it stopped (null) or failed, began this many tells, and left these unread. Others were still on their way. */
+  | readonly [kind: 'exited', failure: PortableError | null, begun: number, unread: readonly string[]]
 
 /**
  * All messages of a turn as one flat list: for each message a code for its kind, then its values. Cloning a nested object or array costs
@@ -28,7 +30,20 @@ export type Message =
  */
 export type Packet = readonly unknown[]
 
-const CODES = { name: 0, ask: 1, tell: 2, answer: 3, error: 4, credit: 5, started: 6, stop: 7, suspend: 8, resume: 9, exited: 10 } as const
+const CODES = {
+  name: 0,
+  ask: 1,
+  tell: 2,
+  answer: 3,
+  error: 4,
+  credit: 5,
+  started: 6,
+  stop: 7,
+  suspend: 8,
+  resume: 9,
+  exited: 10,
+  ending: 11
+} as const
 const { name: NAME, ask: ASK, tell: TELL } = CODES
 /** The kinds whose number of values is fixed: code, kind, number of values. An ask or a tell states its own number of arguments. */
 const FIXED_LENGTH = [
@@ -39,7 +54,8 @@ const FIXED_LENGTH = [
   [CODES.stop, 'stop', 0],
   [CODES.suspend, 'suspend', 0],
   [CODES.resume, 'resume', 0],
-  [CODES.exited, 'exited', 2]
+  [CODES.exited, 'exited', 3],
+  [CODES.ending, 'ending', 0]
 ] as const
 const BY_CODE = new Map<unknown, (typeof FIXED_LENGTH)[number]>(FIXED_LENGTH.map((row) => [row[0], row]))
 

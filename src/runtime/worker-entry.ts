@@ -19,6 +19,8 @@ class HostedActor {
   readonly #inbox = new Inbox()
   readonly #unread: string[] = []
   #taken = 0
+  /** Tells whose turn has begun. */
+  #begun = 0
 
   constructor(start: ActorStart, environment: Environment) {
     this.#start = start
@@ -33,7 +35,8 @@ class HostedActor {
     const { name, module, className, options, counters, shutdown, restarted, port } = this.#start
     const flag = new Int32Array(this.#start.stopFlag)
     const stopFlag = () => Atomics.load(flag, 0) !== 0
-    const cellOptions = { name, environment: this.#environment, counters, shutdown, stopFlag }
+    const onEnding = () => this.#postNow(['ending'])
+    const cellOptions = { name, environment: this.#environment, counters, shutdown, stopFlag, onEnding }
     try {
       const actorClass = await loadActorClass(module, className)
       const cell = await ActorCell.start(actorClass, options, cellOptions, restarted && unpackExit(restarted))
@@ -51,13 +54,13 @@ class HostedActor {
   }
 
   #postExit(failure: PortableError | null): void {
-    this.#postNow(['exited', failure, this.#unread])
+    this.#postNow(['exited', failure, this.#begun, this.#unread])
   }
 
   #receive(cell: ActorCell, packet: Packet): void {
     for (const message of this.#inbox.read(packet)) {
       if (message[0] === 'tell') {
-        cell.deliver({ method: message[1], args: message[2], reply: undefined, onTaken: this.#onTaken, onLost: this.#onLost })
+        cell.deliver({ method: message[1], args: message[2], reply: undefined, onTaken: this.#onTold, onLost: this.#onLost })
       } else if (message[0] === 'ask') {
         const id = message[1]
         const reply = (outcome: Outcome) =>
@@ -67,6 +70,11 @@ class HostedActor {
       else if (message[0] === 'suspend') cell.suspend()
       else if (message[0] === 'resume') cell.resume()
     }
+  }
+
+  readonly #onTold = (): void => {
+    this.#begun++
+    this.#onTaken()
   }
 
   /** Returns credits in batches; the sender has others meanwhile. */

@@ -42,8 +42,11 @@ export class WorkerIncarnation implements Incarnation {
   readonly #exited = deferred<ExitReason>()
   /** Why the actor ended, if that is known before its thread has ended. */
   #reason: ExitReason | undefined
-  #unread: readonly string[] | undefined
+  /** What the actor said of its tells when it ended: how many it began, and which it left unread. */
+  #last: { readonly begun: number; readonly unread: readonly string[] } | undefined
+  #told = 0
   #uncredited = 0
+  #ending = false
   #ended = false
 
   /** Resolves when the actor runs. Rejects with its error or the signal's reason, after the end of a thread that is its own. */
@@ -90,8 +93,13 @@ export class WorkerIncarnation implements Incarnation {
     return this.#exited.promise
   }
 
+  get isEnding(): boolean {
+    return this.#ending
+  }
+
   send(message: UserMessage): void {
     this.#uncredited++
+    if (message[0] === 'tell') this.#told++
     this.#outbox.post(message)
   }
 
@@ -106,6 +114,7 @@ export class WorkerIncarnation implements Incarnation {
   /** Sets the flag, posts the message and calls the user's `cancel`; terminates the thread after the deadline. */
   stop(deadline: number): void {
     if (this.#ended) return
+    this.#ending = true
     Atomics.store(this.#stopFlag, 0, 1)
     this.#outbox.post(['stop'])
     this.#after(deadline, () => this.#terminate())
@@ -145,9 +154,12 @@ export class WorkerIncarnation implements Incarnation {
       else if (message[0] === 'error') this.#owner.answer(message[1], { error: unpackError(message[2]) })
       else if (message[0] === 'credit') this.#credit(message[1])
       else if (message[0] === 'started') this.#started.resolve()
+      else if (message[0] === 'ending') this.#ending = true
       else if (message[0] === 'exited') {
+        // An error outside any message ends the thread without a word before.
+        this.#ending = true
         this.#reason ??= message[1] === null ? { kind: 'stopped' } : { kind: 'failed', error: asError(unpackError(message[1])) }
-        this.#unread = message[2]
+        this.#last = { begun: message[2], unread: message[3] }
         this.#thread.actorExited()
         if (this.#start.worker !== undefined) this.#end(this.#reason)
       }
@@ -161,6 +173,7 @@ export class WorkerIncarnation implements Incarnation {
 
   /** Terminates the thread, with all actors that share it. */
   #terminate(): void {
+    this.#ending = true
     this.#thread.terminate()
     this.#after(TERMINATION, () => {
       const { name } = this.#start
@@ -187,14 +200,23 @@ export class WorkerIncarnation implements Incarnation {
 
   #end(reason: ExitReason): void {
     if (this.#ended) return
-    this.#ended = true
+    this.#ended = this.#ending = true
     // The thread may have ended before its last packets were read.
     for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) this.#receive(last.message as Packet)
     for (const cancel of this.#timers) cancel()
+    // Those that cannot be cloned are refused before the others are counted.
+    this.#outbox.flush()
     this.#port.close()
-    if (this.#unread) for (const method of this.#unread) this.#owner.lost(method, 'actorGone')
-    else if (this.#uncredited > 0) this.#owner.lost('', 'actorGone', this.#uncredited)
+    this.#reportLost()
     this.#exited.resolve(this.#reason ?? reason)
+  }
+
+  #reportLost(): void {
+    const unread = this.#last?.unread ?? []
+    for (const method of unread) this.#owner.lost(method, 'actorGone')
+    // Messages that were on their way are known by their number only.
+    const others = this.#last ? this.#told - this.#last.begun - unread.length : this.#uncredited
+    if (others > 0) this.#owner.lost('', 'actorGone', others)
   }
 
   #refused(message: Message, error: Error): void {
@@ -202,6 +224,7 @@ export class WorkerIncarnation implements Incarnation {
     this.#credit(1)
     if (message[0] === 'ask') this.#owner.answer(message[1], { error })
     else {
+      this.#told--
       this.#owner.lost(message[1], 'notCloneable')
       warn(`a message to ${this.#start.name} cannot be posted: ${error.message}`)
     }

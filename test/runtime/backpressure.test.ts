@@ -3,7 +3,7 @@ import type { MailboxOptions } from '../../src/runtime/flow-control.js'
 import type { RuntimeEvent } from '../../src/runtime/events.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
-import { Recorder } from './support/actors.js'
+import { Recorder, type Faulty } from './support/actors.js'
 
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
@@ -82,6 +82,28 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
 }
 
 describe('Dead letters', () => {
+  for (const how of ['fail', 'throwFromTimer'] as const)
+    for (const worker of [undefined, 'shared'])
+      it(`are all tells that a failed worker did not handle (${how}${worker ? ', in a shared thread' : ''})`, async () => {
+        await using system = new ActorSystem({ supervision: { backoff: { first: 100 } } })
+        const other = worker && (await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}, { worker }))
+        const count = new Int32Array(new SharedArrayBuffer(4))
+        const faulty = await system.spawn<typeof Faulty>(ACTORS, 'Faulty', {}, { restart: 'permanent', ...(worker ? { worker } : {}) })
+        const back = new Promise<void>((resolve) => system.events.on('started', ({ restarts }) => restarts === 1 && resolve()))
+        faulty.tell[how]()
+        let sent = 0
+        const sending = setInterval(() => {
+          for (let i = 0; i < 10; i++) faulty.tell.count(count.buffer)
+          sent += 10
+        })
+        await back
+        clearInterval(sending)
+        await faulty.ask.alive()
+        expect(sent).to.be.above(100)
+        expect(count[0]! + system.deadLetters).to.equal(sent)
+        if (other) await other.stop()
+      })
+
   it('are tells to an actor that has ended, or that ended before their turn', async () => {
     await using system = new ActorSystem()
     const letters: RuntimeEvent[] = []

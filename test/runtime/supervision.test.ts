@@ -5,7 +5,7 @@ import type { RestartStrategy } from '../../src/runtime/supervision-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
-import { Guardian, Member, Parent, Slow, SlowParent, type Diary } from './support/supervised.js'
+import { Guardian, Member, Parent, Slow, SlowParent, type Diary, type SlowToStop } from './support/supervised.js'
 
 const MODULE = new URL('./support/supervised.js', import.meta.url)
 
@@ -141,6 +141,32 @@ describe('Supervision', () => {
     await kit.advance(20)
     await lost
     expect(await kept).to.equal(true)
+  })
+
+  it('keeps messages that are sent after the failure, while the actor still stops', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const slow = await kit.until(
+      kit.system.spawnLocal(Slow, { diary, clock: kit.clock, stopTakes: 300 }, { name: 's', restart: 'permanent' })
+    )
+    slow.tell.fail()
+    await kit.advance(100)
+    slow.tell.write('was told')
+    const asked = slow.ask.alive()
+    expect(diary).to.deep.equal(['s starts', 's stops'])
+    expect(await kit.run(asked)).to.equal(true)
+    expect(diary).to.deep.equal(['s starts', 's stops', 's has stopped', 's starts', 's was told'])
+    expect(kit.system.deadLetters).to.equal(0)
+  })
+
+  it('keeps them for an actor in a worker, too', async () => {
+    await using system = new ActorSystem()
+    const slow = await system.spawn<typeof SlowToStop>(MODULE, 'SlowToStop', { stopTakes: 200 }, { restart: 'permanent' })
+    const thread = await slow.ask.thread()
+    slow.tell.fail()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await slow.ask.thread()).to.be.above(thread)
+    expect(system.deadLetters).to.equal(0)
   })
 
   it('waits longer before every restart, and fails the parent with the first and the last error', async () => {

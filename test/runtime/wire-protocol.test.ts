@@ -19,8 +19,8 @@ const message = fc.oneof(
   fc.tuple(fc.constant('ask' as const), fc.nat(), method, args),
   fc.tuple(fc.constant('answer' as const), fc.nat(), value),
   fc.tuple(fc.constant('credit' as const), fc.nat()),
-  fc.constantFrom(['started'] as const, ['stop'] as const, ['suspend'] as const, ['resume'] as const),
-  fc.tuple(fc.constant('exited' as const), fc.constant(null), fc.array(fc.string()))
+  fc.constantFrom(['started'] as const, ['stop'] as const, ['suspend'] as const, ['resume'] as const, ['ending'] as const),
+  fc.tuple(fc.constant('exited' as const), fc.constant(null), fc.nat(), fc.array(fc.string()))
 )
 
 describe('packets', () => {

@@ -76,6 +76,10 @@ export class Faulty {
     if (this.#options.stops) Atomics.add(new Int32Array(this.#options.stops), 0, 1)
   }
 
+  count(memory: SharedArrayBuffer): void {
+    Atomics.add(new Int32Array(memory), 0, 1)
+  }
+
   heap(): number {
     return heap()
   }

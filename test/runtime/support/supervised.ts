@@ -1,3 +1,4 @@
+import { threadId } from 'node:worker_threads'
 import type { ActorContext } from '../../../src/runtime/context.js'
 import { describeExit, type ExitReason } from '../../../src/runtime/exit-reason.js'
 import type { Clock } from '../../../src/runtime/clock.js'
@@ -152,11 +153,11 @@ export interface SlowOptions {
 /** Takes long to start and to stop. */
 export class Slow {
   readonly #options: SlowOptions
-  readonly #name: string
+  readonly #context: ActorContext<Slow>
 
-  constructor(options: SlowOptions, { name }: ActorContext<Slow>) {
+  constructor(options: SlowOptions, context: ActorContext<Slow>) {
     this.#options = options
-    this.#name = name
+    this.#context = context
   }
 
   async started(): Promise<void> {
@@ -175,6 +176,14 @@ export class Slow {
     return true
   }
 
+  write(text: string): void {
+    this.#write(text)
+  }
+
+  fail(): never {
+    throw new Error('told to fail')
+  }
+
   never(): Promise<void> {
     return new Promise(() => {})
   }
@@ -184,7 +193,28 @@ export class Slow {
   }
 
   #write(text: string): void {
-    this.#options.diary.push(`${this.#name} ${text}`)
+    this.#options.diary.push(`${this.#context.name} ${text}`)
+  }
+}
+
+/** Fails when told to, and then takes long to stop, in any thread. */
+export class SlowToStop {
+  readonly #stopTakes: number
+
+  constructor({ stopTakes }: { readonly stopTakes: number }) {
+    this.#stopTakes = stopTakes
+  }
+
+  async stopping(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, this.#stopTakes))
+  }
+
+  fail(): never {
+    throw new Error('told to fail')
+  }
+
+  thread(): number {
+    return threadId
   }
 }
 
