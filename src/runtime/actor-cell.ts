@@ -44,6 +44,8 @@ export class ActorCell {
   readonly #mailbox: Mailbox<Envelope>
   readonly #meter: ActorMeter
   readonly #timers: TimerScheduler
+  /** Once its first hooks are done: whether they succeeded. */
+  readonly #started = deferred<boolean>()
   readonly #idle = deferred()
   readonly #abandoned = deferred()
   readonly #childless = deferred()
@@ -63,11 +65,13 @@ export class ActorCell {
       await cell.#actor.started?.()
       if (restarted) await cell.#actor.restarted?.(restarted)
     } catch (error) {
+      cell.#started.resolve(false)
       cell.#ending = true
       cell.#timers.cancelAll()
       await cell.#children?.stop()
       throw error
     }
+    cell.#started.resolve(true)
     if (!cell.#ending) cell.#mailbox.open()
     return cell
   }
@@ -80,7 +84,7 @@ export class ActorCell {
     this.#timers = new TimerScheduler(clock, (envelope) => this.deliver(envelope))
   }
 
-  /** Once the actor ends: the current message is done, or was abandoned. */
+  /** Once the actor ends: its first hooks and the current message are done, or were abandoned. */
   get idle(): Promise<void> {
     return this.#idle.promise
   }
@@ -174,7 +178,8 @@ export class ActorCell {
     this.#options.onEnding?.()
     this.#timers.cancelAll()
     for (const envelope of this.#mailbox.close()) envelope.onLost?.(envelope.method)
-    const done = this.#mailbox.idle().then(() => true)
+    // It may end while its first hooks run.
+    const done = Promise.all([this.#started.promise, this.#mailbox.idle()]).then(() => true)
     const inTime = await this.#currentMessage(done, reason)
     this.#idle.resolve()
     await this.#children?.stop()
@@ -183,7 +188,7 @@ export class ActorCell {
     if (reason.kind === 'failed' && !inTime) return this.#exited.resolve(reason)
     await done
     try {
-      await this.#actor?.stopping?.()
+      if (await this.#started.promise) await this.#actor?.stopping?.()
       this.#exited.resolve(reason)
     } catch (error) {
       this.#exited.resolve(reason.kind === 'failed' ? reason : { kind: 'failed', error: asError(error) })

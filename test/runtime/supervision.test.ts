@@ -169,6 +169,15 @@ describe('Supervision', () => {
     expect(system.deadLetters).to.equal(0)
   })
 
+  it('lets an actor that stops while it starts end its start before its `stopping` hook', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const spawned = kit.system.spawnLocal(Slow, { diary, clock: kit.clock, startTakes: 300, leaves: true }, { name: 's' })
+    const slow = await kit.run(spawned)
+    await kit.run(slow.exited)
+    expect(diary).to.deep.equal(['s starts', 's is up', 's stops', 's has stopped'])
+  })
+
   it('waits longer before every restart, and fails the parent with the first and the last error', async () => {
     const { kit, parent, children } = await familyOf('oneForOne', { restarts: 2, within: 10_000 })
     for (const cause of ['first', 'second', 'third']) {

@@ -148,6 +148,8 @@ export interface SlowOptions {
   /** Milliseconds. */
   readonly startTakes?: number
   readonly stopTakes?: number
+  /** It stops itself while it starts. */
+  readonly leaves?: boolean
 }
 
 /** Takes long to start and to stop. */
@@ -162,6 +164,7 @@ export class Slow {
 
   async started(): Promise<void> {
     this.#write('starts')
+    if (this.#options.leaves) this.#context.stop()
     await this.#pass(this.#options.startTakes)
     if (this.#options.startTakes) this.#write('is up')
   }
