@@ -72,6 +72,8 @@ export class RunBoard {
   #factsChanged = true
   #happeningsChanged = 0
   #devices = 1
+  /** The state before the silence for which it counts as interrupted. */
+  #beforeSilence: RunFacts['state'] = 'preparing'
   /** The newest known shares of each learner's time. */
   readonly #known = new Map<number, { readonly waiting: number; readonly averaging: number }>()
   /** Deaths by place that the lanes have not shown yet. */
@@ -108,6 +110,8 @@ export class RunBoard {
   /** An event of the run; `now` in seconds since 1970. */
   take(event: RecordedEvent, now: number): void {
     const at = now - this.#facts.began
+    // A pause or a long evaluation writes nothing either.
+    if (this.#facts.state === 'interrupted') this.#set({ state: this.#beforeSilence })
     this.#change(event, at)
     const happening = happeningOf(event as JobEvent, at)
     if (!happening) return
@@ -151,9 +155,11 @@ export class RunBoard {
     this.#set({ sharing })
   }
 
-  /** The log of the run ends here, and the run has not told of its end. */
+  /** The log of the run ends here, and the run has not told of its end. The next event takes it back. */
   interrupt(): void {
-    if (!this.isOver) this.#set({ state: 'interrupted' })
+    if (this.isOver) return
+    this.#beforeSilence = this.#facts.state
+    this.#set({ state: 'interrupted' })
   }
 
   whole(): RunUpdate {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LogFollower } from '../../src/dashboard/log-follower.js'
 import { rejection } from '../support/rejection.js'
-import { progressAt, startedWith } from './support/board.js'
+import { FINISHED, progressAt, startedWith } from './support/board.js'
 
 describe('a log that is followed', () => {
   let folder: string
@@ -47,6 +47,21 @@ describe('a log that is followed', () => {
     const [board, ...others] = (await LogFollower.open(log)).boards
     expect(others).to.deep.equal([])
     expect(board!.facts).to.include({ iteration: 7, state: 'interrupted' })
+  })
+
+  it('shows a run as training again that writes on after a long silence, and as completed where it ends then', async () => {
+    const log = join(folder, 'a.jsonl')
+    writeFileSync(log, begin('a') + line('a', progressAt(1), now - 3600))
+    const follower = await LogFollower.open(log)
+    const [board] = follower.boards
+    expect(board!.facts.state).to.equal('interrupted')
+    appendFileSync(log, line('a', progressAt(2)))
+    await follower.look()
+    expect(board!.facts).to.include({ iteration: 2, state: 'training' })
+    board!.interrupt()
+    appendFileSync(log, line('a', FINISHED))
+    await follower.look()
+    expect(board!.facts.state).to.equal('completed')
   })
 
   it('must be there', async () => {

@@ -1,6 +1,6 @@
 import type { DashboardSource } from '../../../src/dashboard/dashboard.js'
 import { RunBoard } from '../../../src/dashboard/run-board.js'
-import type { ProgressEvent, StartedEvent } from '../../../src/observe/events.js'
+import type { FinishedEvent, ProgressEvent, StartedEvent } from '../../../src/observe/events.js'
 
 export const BEGAN = 1_000_000
 
@@ -45,3 +45,5 @@ export function progressAt(iteration: number, loss = 1 / (1 + iteration)): Progr
     seconds: iteration / 10
   }
 }
+
+export const FINISHED = { event: 'finished', reason: 'completed', weightsSha256: '0'.repeat(64), iterations: 1_000 } as FinishedEvent
