@@ -35,6 +35,8 @@ const HEAP_EVERY = 500
 interface Timed {
   readonly number: number
   readonly arrival: number
+  /** The messages that it stands for: itself, and those before it that are not timed. */
+  readonly weight: number
 }
 
 /**
@@ -51,7 +53,12 @@ export class ActorMeter {
   /** The number of the next message to be timed; 0 if there is none. */
   #next = 0
   #arrival = 0
+  #weight = 0
+  /** Of the current turn, if it is timed. */
   #began = 0
+  #weightOfTurn = 0
+  /** The number of the last message that was to be timed when it arrived. */
+  #lastTimed: number
   #stride = 1
   #untilTimed = 1
   #heapMeasured = -Infinity
@@ -64,7 +71,7 @@ export class ActorMeter {
     this.#slots = new Float64Array(memory)
     this.#slots[THREAD] = threadId
     // The messages that the previous incarnation did not finish are lost.
-    this.#arrived = this.#begun = this.#handled = this.#slots[HANDLED]!
+    this.#arrived = this.#begun = this.#handled = this.#lastTimed = this.#slots[HANDLED]!
     this.#slots[ARRIVED] = this.#slots[BEGUN] = this.#handled
     this.#slots[DEFERRED] = 0
     this.#measureHeap(clock.now())
@@ -75,7 +82,8 @@ export class ActorMeter {
     this.#slots[ARRIVED] = ++this.#arrived
     if (--this.#untilTimed > 0) return
     this.#untilTimed = this.#stride
-    const timed = { number: this.#arrived, arrival: clock.now() }
+    const timed = { number: this.#arrived, arrival: clock.now(), weight: this.#arrived - this.#lastTimed }
+    this.#lastTimed = this.#arrived
     if (this.#next === 0) this.#expect(timed)
     else this.#coming.push(timed)
   }
@@ -85,7 +93,8 @@ export class ActorMeter {
     this.#slots[BEGUN] = ++this.#begun
     if (this.#begun !== this.#next) return
     this.#began = clock.now()
-    this.#slots[WAITED]! += (this.#began - this.#arrival) * this.#stride
+    this.#slots[WAITED]! += (this.#began - this.#arrival) * this.#weight
+    this.#weightOfTurn = this.#weight
     this.#expect(this.#coming.shift())
   }
 
@@ -96,9 +105,11 @@ export class ActorMeter {
     const now = clock.now()
     const turn = now - this.#began
     this.#began = 0
-    this.#slots[BUSY]! += turn * this.#stride
-    this.#slots[TIMED]! += this.#stride
+    this.#slots[BUSY]! += turn * this.#weightOfTurn
+    this.#slots[TIMED]! += this.#weightOfTurn
     this.#stride = turn < SHORT_TURN ? STRIDE : 1
+    // The next message was put off when this one arrived: turns were short then.
+    if (this.#stride === 1) this.#untilTimed = 1
     if (now - this.#heapMeasured >= HEAP_EVERY) this.#measureHeap(now)
   }
 
@@ -115,6 +126,7 @@ export class ActorMeter {
   #expect(timed: Timed | undefined): void {
     this.#next = timed ? timed.number : 0
     this.#arrival = timed ? timed.arrival : 0
+    this.#weight = timed ? timed.weight : 0
   }
 
   #measureHeap(now: number): void {

@@ -38,6 +38,36 @@ describe('a meter', () => {
       .and.at.most(busy * 4)
   })
 
+  it('times again soon after a turn of a timed message has taken long, and counts each message once', async () => {
+    // The first turn is short: from now on few messages are timed. The next one that is timed takes long, and so do those after it.
+    for (let i = 0; i < 2 + 128; i++) await turn(i === 129 ? 10 : 0)
+    const before = readActorMeter(memory)
+    for (let i = 0; i < 10; i++) await turn(10)
+    const { timed, busy } = readActorMeter(memory)
+    expect(timed - before.timed).to.equal(10)
+    expect(busy - before.busy).to.be.at.least(90)
+  })
+
+  it('lets a message stand for those before it that were not timed, whatever is known once its turn comes', async () => {
+    // The turn of the first is short; the second arrives while all are timed, and is handled once few are.
+    for (let i = 0; i < 2; i++) meter.arrive()
+    meter.begin()
+    meter.end()
+    meter.begin()
+    await sleep(10)
+    meter.end()
+    const { timed, busy } = readActorMeter(memory)
+    expect(timed).to.equal(2)
+    expect(busy).to.be.below(1_000)
+  })
+
+  async function turn(milliseconds: number): Promise<void> {
+    meter.arrive()
+    meter.begin()
+    if (milliseconds > 0) await sleep(milliseconds)
+    meter.end()
+  }
+
   it('shows the waiting messages and the current one', () => {
     const [arrived, begun, handled] = [3, 1, 0]
     for (let i = 0; i < arrived; i++) meter.arrive()
