@@ -256,6 +256,8 @@ export class RunBoard {
       case 'intervened':
         if (event.intervention.kind === 'join' && !this.#facts.isLive) this.#lane(event.intervention.place, at, { state: 'training' })
         return
+      case 'wentBack':
+        return this.#known.clear()
       case 'finished': {
         const { reason, testLoss, testAccuracy, imagesPerSecond, iterations: iteration, seconds, epochs: epoch } = event
         this.#lanes(at, this.#facts.learners, 'resting')

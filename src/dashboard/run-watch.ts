@@ -17,7 +17,10 @@ export class RunWatch {
   readonly #actors: JobActors
   /** Resolves when the run has ended. */
   readonly ended: Promise<void>
+  /** The last round that was shown, of this attempt of the run. */
   #round = -1
+  /** How often the run has gone back: rounds count from 0 again then. */
+  #attempt = 0
   #looking = false
 
   constructor(job: WatchedJob, board: RunBoard, run: RunEvent) {
@@ -31,6 +34,7 @@ export class RunWatch {
   async look(): Promise<void> {
     if (this.#looking || this.board.isOver || this.board.facts.state === 'preparing') return
     this.#looking = true
+    const attempt = this.#attempt
     try {
       const { synchroniser, supervisor } = this.#actors
       const options = { deadline: DEADLINE }
@@ -39,6 +43,7 @@ export class RunWatch {
         supervisor.askWith(options).population(),
         synchroniser.askWith(options).sampledRounds(this.#round)
       ])
+      if (attempt !== this.#attempt) return
       this.#round = rounds.at(-1)?.round ?? this.#round
       const { rss: resident, heapUsed: heap } = process.memoryUsage()
       this.board.look({ status, population, rounds, resident, heap }, Date.now() / 1000)
@@ -49,9 +54,17 @@ export class RunWatch {
     }
   }
 
+  #take(event: JobEvent): void {
+    if (event.event === 'wentBack') {
+      this.#attempt++
+      this.#round = -1
+    }
+    this.board.take(event, Date.now() / 1000)
+  }
+
   async #readEvents(job: WatchedJob): Promise<void> {
     try {
-      for await (const event of job) this.board.take(event, Date.now() / 1000)
+      for await (const event of job) this.#take(event)
     } catch (error) {
       const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
       this.board.take({ event: 'failed', code, message: messageOf(error) }, Date.now() / 1000)

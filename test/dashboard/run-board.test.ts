@@ -103,4 +103,16 @@ describe('the board of a run', () => {
     board.interrupt()
     expect(board.facts.state).to.equal('interrupted')
   })
+
+  it('knows no share of a learner of the attempt before, when the run has gone back', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const members = [{ learner: 0, distance: 2, waited: 0.5 }]
+    board.look(look({ rounds: [{ round: 4, iteration: 8, began: 100, seconds: 101, averaged: 0.1, loss: 1, members }] }), BEGAN + 1)
+    board.look(look(), BEGAN + 2)
+    expect(board.place(0)![3]).to.be.closeTo(0.4, 1e-9)
+    board.take({ event: 'wentBack', iteration: 10, learningRateScale: 0.5, retries: 1 }, BEGAN + 3)
+    board.look(look(), BEGAN + 4)
+    expect(board.place(0)![3]).to.equal(null)
+  })
 })

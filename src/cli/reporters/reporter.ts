@@ -43,8 +43,9 @@ export class ThroughputMeter {
 
   /** The throughput of the last complete window; before the first is complete, since its beginning. */
   at({ iteration, seconds, learners }: Pick<ProgressEvent, 'iteration' | 'seconds' | 'learners'>): number {
-    // The number of learners is constant within a window.
-    if (learners !== this.#from.learners && this.#from.learners > 0) this.#from = { iteration, seconds, learners }
+    // The number of learners is constant within a window, and a run that has gone back counts its seconds anew.
+    if ((learners !== this.#from.learners && this.#from.learners > 0) || seconds < this.#from.seconds)
+      this.#from = { iteration, seconds, learners }
     const elapsed = seconds - this.#from.seconds
     const complete = elapsed >= this.#window
     if (elapsed > 0 && (complete || this.#from.learners === 0))

@@ -135,6 +135,14 @@ describe('The throughput', () => {
     expect(meter.at(progress(70, 2.9, 4))).to.equal(30 * 64)
   })
 
+  it('begins anew where the seconds do, when a run has gone back', () => {
+    const meter = new ThroughputMeter(STARTED)
+    for (let s = 1; s <= 10; s++) meter.at(progress(100 * s, s))
+    expect(meter.at(progress(10, 1))).to.be.at.least(0)
+    expect(meter.at(progress(20, 2))).to.equal(10 * 32)
+    expect(meter.at(progress(100, 10.5))).to.be.closeTo((80 * 32) / 8.5, 1e-9)
+  })
+
   it('begins with nothing', () => {
     expect(new ThroughputMeter(STARTED).at(progress(0, 0))).to.equal(0)
   })
