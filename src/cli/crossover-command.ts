@@ -1,4 +1,4 @@
-import { crossover, type CrossoverEvent, type CrossoverOptions, type JobEvent, type TrainOptions } from '../index.js'
+import { crossover, type CrossoverEvent, type CrossoverOptions, type Job, type JobEvent, type TrainOptions } from '../index.js'
 import { crossoverOptions } from '../options/crossover.js'
 import { isFirstProcess } from '../hosts/tenants.js'
 import { devicesOptions } from '../options/devices.js'
@@ -64,7 +64,7 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && all.stop())
   const show = json ? (event: CrossoverEvent) => process.stdout.write(`${JSON.stringify(event)}\n`) : plainLines(configs)
   all.dashboard.then(
-    (url) => tellDashboard(url, json),
+    (url) => (url === undefined ? tellDashboards(all.jobs, json) : tellDashboard(url, json)),
     () => {}
   )
   let failed = false
@@ -75,6 +75,15 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
     failed ||= event.event === 'failed'
   }
   return signals.exitCode ?? (failed ? EXIT.failed : EXIT.done)
+}
+
+/** The pages that jobs have by their own options. A job whose port cannot be had fails with that itself. */
+function tellDashboards(jobs: readonly Job[], json: boolean): void {
+  for (const [job, { dashboard }] of jobs.entries())
+    dashboard.then(
+      (url) => tellDashboard(url, json, job),
+      () => {}
+    )
 }
 
 /** Lines of text, each with its job's number in front. */

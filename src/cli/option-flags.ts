@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander'
+import { invalidOption } from '../errors.js'
 import { truthFromText } from '../schema/from-text.js'
 import type { Entries } from '../schema/group.js'
 import { optionsIn, shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
@@ -30,7 +31,10 @@ export class OptionFlags {
     }
   }
 
-  /** The options with the flags' values in their places over them. `train` and `explain` check the values, as they do for other callers. */
+  /**
+   * The options with the flags' values in their places over them; a group that a flag switches on stays as it is. `train` and `explain` check the values,
+   * as they do for other callers.
+   */
   over(options: object, values: FlagValues): Record<string, unknown> {
     const all: Record<string, unknown> = { ...options }
     for (const name of Object.keys(all)) if (this.#isReplaced(name, all[name], values)) delete all[name]
@@ -38,7 +42,10 @@ export class OptionFlags {
       const value = valueOf(option, values)
       if (value === undefined) continue
       const [outer, inner] = option.path.split('.') as [string, string?]
-      all[outer] = inner === undefined ? value : { ...this.#groupOf(outer, all[outer]), [inner]: value }
+      if (inner !== undefined) {
+        this.#checkIsOn(outer, option, values)
+        all[outer] = { ...this.#groupOf(outer, all[outer]), [inner]: value }
+      } else if (!(value === true && isGroup(all[outer]))) all[outer] = value
     }
     return all
   }
@@ -59,6 +66,13 @@ export class OptionFlags {
     for (const { path, option } of optionsIn(this.#entries))
       if (option.about?.also?.some((name) => plain(name) === plain(typed))) return this.nameOf(path)
     return undefined
+  }
+
+  /** Refuses a flag of a group that another flag switches off. */
+  #checkIsOn(group: string, option: OptionFlag, values: FlagValues): void {
+    const whole = this.#options.find(({ path }) => path === group)
+    if (!whole || valueOf(whole, values) !== false) return
+    throw invalidOption(option.path, valueOf(option, values), `omit it, or --no-${new Option(whole.flag).name()}`)
   }
 
   /** Whether a flag chooses another optimiser, synchroniser or average than the config does. */
@@ -98,6 +112,11 @@ function oppositeOf({ flag, fallback }: OptionFlag): Option {
 
 function valueOf({ flag }: OptionFlag, values: FlagValues): unknown {
   return values[new Option(flag).attributeName()]
+}
+
+/** Options of a group, as a config gives them. */
+function isGroup(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isBelow(path: string, outer: string): boolean {

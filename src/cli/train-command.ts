@@ -100,10 +100,14 @@ async function runTrain({ config, flags, save, json, verbose, output }: TrainRun
   }
 }
 
-/** Where the run can be watched. With --json that is a line of its own, which no log has: the address has a secret. */
-export function tellDashboard(url: string | undefined, json: boolean): void {
+/**
+ * Where the run can be watched. With --json that is a line of its own, which no log has: the address has a secret. `job` is the number of the job that has the
+ * page, where it is one of several.
+ */
+export function tellDashboard(url: string | undefined, json: boolean, job?: number): void {
   if (url === undefined) return
-  process.stdout.write(json ? `${JSON.stringify({ event: 'dashboard', url })}\n` : `dashboard at ${url}\n`)
+  const [member, prefix] = job === undefined ? [{}, ''] : [{ job }, `job ${job}: `]
+  process.stdout.write(json ? `${JSON.stringify({ ...member, event: 'dashboard', url })}\n` : `${prefix}dashboard at ${url}\n`)
 }
 
 /** Refuses two outputs in one file, of which each would overwrite the other. */

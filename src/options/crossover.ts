@@ -46,8 +46,10 @@ export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settin
   const { policy, share, dashboard = false } = faults.checked(crossoverOptions, given)
   faults.throwAny()
   if (share && share.length !== jobs.length) throw invalidOption('share', share.length, `give a number for each of the ${jobs.length} jobs`)
-  for (const [i, { synchroniser, backend, devices }] of jobs.entries()) {
+  for (const [i, { synchroniser, backend, devices, dashboard: own = false }] of jobs.entries()) {
     const name = `jobs[${i}]`
+    if (dashboard !== false && own !== false)
+      throw invalidOption(`${name}.dashboard`, own, 'omit it: the page of all jobs shows this one, too')
     if (addsUpdates(synchroniser))
       throw invalidOption(
         `${name}.synchroniser`,

@@ -33,7 +33,7 @@ export function trainWith(options: TrainOptions, modules: Partial<RunModules>, w
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
   const name = newRunName()
-  const watch = watchWith?.(settings, name) ?? watchOf(settings, name)
+  const watch = inTurn([watchWith?.(settings, name), watchOf(settings, name)])
   return new Job((control) => runLater(settings, chosen, control, name), { signal: options.signal, learners: settings.learners, watch })
 }
 
@@ -45,6 +45,17 @@ async function runLater(settings: Settings, modules: RunModules, control: JobCon
 
 /** How a job is watched together with others; `name` is that of its run. */
 export type WatchWith = (settings: Settings, name: string) => WatchJob
+
+/** The first of these has the page, if there is one. */
+function inTurn(given: readonly (WatchJob | undefined)[]): WatchJob | undefined {
+  const [first, ...others] = given.filter((watch) => watch !== undefined)
+  if (!first) return undefined
+  return async (job) => {
+    const opened = await first(job)
+    for (const watch of others) await watch(job)
+    return opened
+  }
+}
 
 /** A page and a port for Prometheus of this job alone, if it shall have them. Of processes that train together the first one has them. */
 function watchOf(settings: Settings, name: string): WatchJob | undefined {

@@ -68,6 +68,17 @@ describe('arbalest crossover', () => {
     rmSync(session, { recursive: true })
   })
 
+  it('tells the address of the page that a job alone has', async () => {
+    const job = { learners: 1, until: { steps: 3 } }
+    const jobs = [config('without', job), config('with', { ...job, dashboard: true })]
+    const [json, text] = [await runCli(['crossover', ...jobs, '--json']), await runCli(['crossover', ...jobs])]
+    expect(json.code, json.stderr).to.equal(0)
+    const told = json.lines.filter(({ event }) => event === 'dashboard')
+    expect(told.map(({ job: number }) => number)).to.deep.equal([1])
+    expect(told[0]!['url']).to.match(/^http:/)
+    expect(text.stdout).to.match(/^job 1: dashboard at http:/m)
+  })
+
   it('names the flag at fault, and fails with a job', () => {
     const [a, b] = [config('a', {}), config('b', { optimiser: { learningRate: 1e30 }, until: { steps: 400 } })] as const
     expect(run(a, a, '--share', '1:x'))

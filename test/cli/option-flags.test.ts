@@ -74,6 +74,19 @@ describe('The flags of options', () => {
     expect(explain.over({}, explained)).to.deep.equal({ flopsPerSecond: 2e9, input: [3, 8, 8] })
   })
 
+  it('keep the port that a config gives the page, and refuse a port for a page that is not to be', () => {
+    const flags = new OptionFlags(trainOptions.entries)
+    const over = (config: object, ...args: string[]) => flags.over(config, parsed(addTrainFlags, args))['dashboard']
+    const config = { dashboard: { port: 9472 } }
+    expect(over(config, '--dashboard')).to.deep.equal({ port: 9472 })
+    expect(over(config, '--dashboard', '--dashboard-port', '9471')).to.deep.equal({ port: 9471 })
+    expect(over(config, '--no-dashboard')).to.equal(false)
+    expect(over({ dashboard: false }, '--dashboard-port', '9471')).to.deep.equal({ port: 9471 })
+    const refused = thrown(() => over({}, '--no-dashboard', '--dashboard-port', '9471'))
+    expect(refused).to.include({ code: 'INVALID_OPTION' })
+    expect(refused.message).to.equal('dashboard.port: received 9471; omit it, or --no-dashboard')
+  })
+
   it('name an option as it is typed, also what is below it', () => {
     const flags = new OptionFlags(trainOptions.entries)
     expect(flags.nameOf('optimiser.learningRate')).to.equal('--learning-rate')

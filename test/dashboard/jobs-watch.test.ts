@@ -1,9 +1,33 @@
 import { expect } from 'chai'
 import { crossover } from '../../src/crossover/crossover.js'
 import type { CurveUpdate, RunUpdate } from '../../src/dashboard/page/wire.js'
+import { freePort } from '../support/free-port.js'
+import { thrown } from '../support/thrown.js'
 import { Stream } from './support/client.js'
 
 describe('the dashboard of jobs that are crossed', () => {
+  it('takes no numbers from Prometheus: each job answers at its own port, too', async () => {
+    const job = { model: 'mlp', data: 'digits', learners: 1, until: { epochs: 100_000 } } as const
+    const metricsPort = await freePort()
+    const pair = crossover([{ ...job, metricsPort }, job], { policy: 'shared', dashboard: true })
+    try {
+      expect(await pair.dashboard).to.be.a('string')
+      expect(await pair.jobs[0]!.dashboard).to.equal(await pair.dashboard)
+      const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+      expect(await response.text()).to.include('arbalest_iterations')
+    } finally {
+      pair.stop()
+      await pair.finished
+    }
+  }).timeout(120_000)
+
+  it('is one page: a job cannot have one besides', () => {
+    const job = { model: 'mlp', data: 'digits', learners: 1 } as const
+    const refused = thrown(() => crossover([job, { ...job, dashboard: { port: 9472 } }], { dashboard: true }))
+    expect(refused).to.include({ code: 'INVALID_OPTION' })
+    expect(refused.message).to.match(/^jobs\[1\]\.dashboard: received .*; omit it: the page of all jobs shows this one, too/)
+  })
+
   it('has all of them on one page, and who holds the device', async () => {
     const job = { model: 'mlp', data: 'digits', learners: 1, hosts: 'loopback', link: '100Mbit', until: { epochs: 100_000 } } as const
     const pair = crossover([job, job], { policy: 'crossed', dashboard: true })
