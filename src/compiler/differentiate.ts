@@ -101,7 +101,7 @@ class ReversePass {
   readonly #reached: ReadonlySet<ValueId>
   /** Summands of each value's gradient, in the order in which they were written. */
   readonly #summands = new Map<ValueId, ValueId[]>()
-  /** How many operators will add a summand to a parameter's gradient: alone, it is written where the gradient lies. */
+  /** How many operators read a value: what the only reader of a parameter contributes is written where the parameter's gradient lies. */
   readonly #readers = new Map<ValueId, number>()
 
   constructor(graph: Graph, writer: GraphWriter) {
@@ -139,11 +139,11 @@ class ReversePass {
     this.#addSummand(x, found)
   }
 
-  /** Parameters that several operators read: their gradient is the sum. */
+  /** Parameters whose gradient is not written yet: the sum of what several operators give, or what an operator passes on. */
   finish(): void {
     for (const { id, name, role, shape } of this.#values) {
       const summands = this.#summands.get(id)
-      if (role !== 'parameter' || !summands || this.#readers.get(id) === 1) continue
+      if (role !== 'parameter' || !summands || this.#writer.get(summands[0]!).role === 'parameterGradient') continue
       const gradient = this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
       if (summands.length === 1) this.#writer.operator('reshape', `${name}.backward`, summands, [gradient])
       else

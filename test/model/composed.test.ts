@@ -25,8 +25,12 @@ import {
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
 import type { OperatorBuilder } from '../../src/model/operator-builder.js'
+import { elements, parametersOf } from '../../src/model/graph.js'
+import { initialParameters } from '../../src/model/initialise.js'
 import { train } from '../../src/run/train.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import { openDataset } from '../../src/data/open.js'
+import lowRankUpdate from '../fakes/operators/low-rank-update.js'
 import { layerOf } from '../fakes/operators/stand-in.js'
 import { refused } from '../support/codes.js'
 
@@ -111,6 +115,69 @@ describe('an operator of the user', () => {
       const expected = gradients(input, layer)
       expect(expected.some((value) => value !== 0)).to.equal(true)
       expect(gradients(input, layerOf(own))).to.deep.equal(expected)
+    }
+  })
+
+  it('trains parameters that a sum reads', () => {
+    const rank = 2
+    const weights = (builder: OperatorBuilder, x: number) => lowRankUpdate.build(builder, x, { rank, features: 4 })
+    const moved = (builder: OperatorBuilder, x: number) => {
+      const parameter = (name: string, shape: readonly number[]) => builder.parameter(name, shape, { kind: 'constant', value: 0 })
+      const table = builder.add('positions', [parameter('first', [3, 4]), parameter('second', [4])], [3, 4])
+      const flat = builder.add('reshape', [builder.add('add', [table, parameter('third', [3, 4])], [3, 4], { relu: 0 })], [4, 3])
+      return builder.add('linear', [x, builder.add('reshape', [flat], [4, 3]), -1], [2, 4], { relu: 0 })
+    }
+    const gradients = (build: ComposedOperator['build'], input: number) => {
+      const own = defineModel({ name: 'own', input: [input], layers: [layerOf({ shape: () => [4], build }), linear(2)] })
+      const program = compile(own, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
+      checkProgram(program)
+      const { all } = ran(program, [input])
+      const parts = program.parameters.parameters.map(
+        ({ name, shape, canonical }) => [name, [...all.subarray(canonical, canonical + elements(shape))]] as const
+      )
+      return Object.fromEntries(parts)
+    }
+    const { 'own.first': first, 'own.second': second, 'own.third': third } = gradients(moved, 3)
+    expect(first!.some((value) => value !== 0)).to.equal(true)
+    expect(third).to.deep.equal(first)
+    for (const [i, value] of second!.entries()) expect(value).to.be.closeTo(first![i]! + first![4 + i]! + first![8 + i]!, 1e-5)
+    const { 'own.w': w, 'own.a': a, 'own.b': b } = gradients(weights, 3)
+    expect(w!.some((value) => value !== 0)).to.equal(true)
+    // The weights of `ran`: w has 12 elements, a and b follow.
+    const [weightA, weightB] = [(i: number) => Math.sin(7 * (12 + i)), (i: number) => Math.sin(7 * (18 + i))]
+    const sum = (count: number, term: (i: number) => number) => Array.from({ length: count }, (_, i) => term(i)).reduce((x, y) => x + y)
+    for (let r = 0; r < rank; r++) {
+      for (let column = 0; column < 3; column++)
+        expect(a![r * 3 + column]).to.be.closeTo(
+          sum(4, (row) => weightB(row * rank + r) * w![row * 3 + column]!),
+          1e-5
+        )
+      for (let row = 0; row < 4; row++)
+        expect(b![row * rank + r]).to.be.closeTo(
+          sum(3, (column) => w![row * 3 + column]! * weightA(r * 3 + column)),
+          1e-5
+        )
+    }
+  })
+
+  it('moves every parameter of a weight with an update of low rank in the first step', async () => {
+    const own = model([composed(at('low-rank-update'), { name: 'own', options: { rank: 2, features: 8 } }), linear(2)])
+    const samples = Float32Array.from({ length: 32 }, (_, i) => Math.cos(i))
+    const labels = Int32Array.of(0, 1, 1, 0)
+    const data = datasetFromArrays({ sample: [8], samples, labels, classes: 2, test: { samples, labels } })
+    const optimiser = { learningRate: 0.5, schedule: 'constant', momentum: 0, weightDecay: 0 } as const
+    await using job = train({ model: own, data, batch: 4, learners: 1, synchroniser: 'ssgd', optimiser, until: { steps: 1 }, seed: 1 })
+    await job.finished
+    const trained = await job.model.weights()
+    let offset = 0
+    const graph = buildGraph(own, { batch: 1, mode: 'train' })
+    const initial = initialParameters(graph, 1)
+    for (const { name, shape } of parametersOf(graph)) {
+      const before = initial.subarray(offset, (offset += elements(shape)))
+      expect(
+        [...trained[name]!.data].some((value, i) => value !== before[i]),
+        name
+      ).to.equal(true)
     }
   })
 
