@@ -60,7 +60,10 @@ export class ClassTally {
     const perClass = this.#perClass()
     const occurring = perClass.filter(({ f1 }) => f1 !== null)
     const macro = (name: 'precision' | 'recall' | 'f1') =>
-      occurring.reduce((sum, figures) => sum + (figures[name] ?? 0), 0) / occurring.length
+      ratio(
+        occurring.reduce((sum, figures) => sum + (figures[name] ?? 0), 0),
+        occurring.length
+      )
     return {
       perClass,
       precision: macro('precision'),

@@ -111,6 +111,15 @@ describe('Metrics of classes', () => {
     expect(f1).to.equal(2 / 3 / 3)
   })
 
+  it('are 0 for labels that are never true and never answered', () => {
+    for (const size of [1, 2]) {
+      const plan: MetricPlan = { task: { kind: 'labels', size }, names: CLASSES.slice(1) }
+      const never = measured(plan, Float32Array.of(-1, -2, -1, -3), [0, 0, 0, 0], [all(4 / size)])
+      expect(never).to.deep.include({ precision: 0, recall: 0, f1: 0 })
+      expect(never.perClass![0]).to.deep.equal({ class: 0, samples: 0, precision: null, recall: null, f1: null })
+    }
+  })
+
   it('take the first largest logit for the answer, as accuracy does', () => {
     const plan: MetricPlan = { task: { kind: 'classes', size: 3 }, names: ['confusion'] }
     expect(measured(plan, Float32Array.of(1, 1, 0, 2, 3, 3), [1, 1], [[0, 1]]).confusion).to.deep.equal([[0, 0, 0], [1, 1, 0], [0, 0, 0]]) // prettier-ignore
