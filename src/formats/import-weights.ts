@@ -78,7 +78,7 @@ export async function importTensors(file: TensorSource, model: Model, options: I
   const { seed = 0 } = options
   const parameters = await initialParametersInTurns(graph, seed)
   const vectors = vectorsOf(graph, parameters)
-  for (const [name, source] of sources) vectors.get(name)!.set(finite((await file.read(source)).data as Float32Array, { path, source }))
+  for (const [name, source] of sources) vectors.get(name)!.set(finite((await file.read(source)).data as Floats, { path, source }))
   return {
     parameters,
     statistics: Object.fromEntries([...vectors].filter(([name]) => targets.get(name)!.role === 'statistic')),
@@ -154,9 +154,11 @@ function mismatch({ name, shape }: Value, source: string, { type, shape: found }
   return sameShape(shape, found) ? [] : [`${what} is ${shown(found)} in the file and ${shown(shape)} in the model`]
 }
 
+type Floats = Float32Array | Float64Array
+
 /** Throws DATA_CORRUPT unless all numbers are finite as float32: a model with a NaN may give predictions that look plausible. */
-function finite(data: Float32Array, { path, source }: { readonly path: string; readonly source: string }): Float32Array {
-  const at = data.findIndex((value) => !Number.isFinite(value))
+function finite(data: Floats, { path, source }: { readonly path: string; readonly source: string }): Floats {
+  const at = data.findIndex((value) => !Number.isFinite(Math.fround(value)))
   if (at < 0) return data
   throw corruptFile(path, { where: `tensor ${source}`, expected: 'finite numbers of float32', found: `${data[at]} as element ${at}` })
 }

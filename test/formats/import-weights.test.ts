@@ -68,6 +68,21 @@ describe('importing weights', function () {
     }
   })
 
+  it('refuses doubles that float32 cannot hold', async () => {
+    const { shape, data } = stateDict()['fc.bias'] as Tensor<Float32Array>
+    const importingDouble = (value: number) =>
+      importing({ ...stateDict(), 'fc.bias': { shape, data: Float64Array.from(data).with(1, value) } })
+    for (const value of [1e39, -3.5e38])
+      await refused(
+        'DATA_CORRUPT',
+        () => importingDouble(value),
+        'tensor fc.bias',
+        'finite numbers of float32',
+        `found ${value} as element 1`
+      )
+    expect((await importingDouble(-3.4e38)).parameters.at(-2)).to.equal(Math.fround(-3.4e38))
+  })
+
   it('puts PyTorch names and layouts in canonical order', async () => {
     const { parameters, statistics, loaded, initialised, unused } = await importing(stateDict())
     expect([...parameters]).to.deep.equal(ALL)
