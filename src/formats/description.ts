@@ -1,6 +1,6 @@
 import { ArbalestError, messageOf } from '../errors.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
-import type { Model } from '../model/model.js'
+import { MOST_NESTED_LISTS, type Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
 import { inTurns } from '../turns.js'
@@ -10,8 +10,14 @@ export const DESCRIPTION = 'arbalest'
 
 const VERSION = 1
 
-/** The deepest nesting of JSON: blocks within blocks, far deeper than any published network. */
-const MAX_DEPTH = 64
+/** Of a list of layers, the most levels of JSON: the list, the lists that a concatenation keeps it in, and the layer that has them. */
+const LEVELS_OF_LIST = 3
+
+/** Levels of JSON around a model's list of layers, and those of the options of the innermost layer. */
+const [LEVELS_AROUND, LEVELS_OF_OPTIONS] = [2, 64]
+
+/** The deepest nesting of JSON: that of the deepest model. */
+const MAX_DEPTH = LEVELS_AROUND + LEVELS_OF_LIST * MOST_NESTED_LISTS + LEVELS_OF_OPTIONS
 
 /** A model's layers as JSON, from which `parseDescription` builds the model again. */
 export function describe(model: Model): string {

@@ -26,8 +26,8 @@ export function takesTokens({ layers }: Model): boolean {
   return layers[0]?.kind === 'embedding'
 }
 
-/** Blocks within blocks: no real network is deeper, and a layer that contains itself ends here. */
-const DEEPEST = 64
+/** Lists of layers within one another, the model's own included: no real network is deeper, and a layer that contains itself ends here. */
+export const MOST_NESTED_LISTS = 64
 
 /**
  * Checks that data of any origin is a Model: its layers are layers of known kinds, in lists. The options of a layer are checked when its graph is
@@ -46,12 +46,12 @@ export function checkModel(model: unknown): asserts model is Model {
   if (!extents || input.some((extent) => !Number.isSafeInteger(extent) || extent < 1))
     throw fault(`model ${name}`, 'input', input, "use one sample's shape, (C, H, W), (T, F) or (F)")
   if (!Array.isArray(layers) || layers.length === 0) throw fault(`model ${name}`, 'layers', layers, 'give it at least one layer')
-  checkLayers(`model ${name}`, 'layers', layers, DEEPEST)
+  checkLayers(`model ${name}`, 'layers', layers, MOST_NESTED_LISTS)
 }
 
 function checkLayers(model: string, path: string, layers: unknown, deepest: number): void {
   if (!Array.isArray(layers)) throw fault(model, path, layers, 'give it a list of layers')
-  if (deepest === 0) throw fault(model, path, `${DEEPEST} blocks within one another`, 'use fewer')
+  if (deepest === 0) throw fault(model, path, `${MOST_NESTED_LISTS} blocks within one another`, 'use fewer')
   // Not `forEach`, which skips the holes of a list.
   for (const [i, layer] of layers.entries()) checkLayer(model, `${path}.${i}`, layer, deepest)
 }

@@ -4,10 +4,13 @@ import fc from 'fast-check'
 import { ArbalestError } from '../../src/errors.js'
 import { DESCRIPTION, describe as described, parseDescription } from '../../src/formats/description.js'
 import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
-import { composed, defineModel, flatten, linear, residual } from '../../src/model/layers.js'
+import type { Layer } from '../../src/model/layer.js'
+import { composed, concat, defineModel, flatten, linear, residual } from '../../src/model/layers.js'
+import { checkModel, type Model } from '../../src/model/model.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
+import { thrown } from '../support/thrown.js'
 import { deepZoo, smallZoo } from '../support/zoo.js'
 import { randomTrainedModel } from './support/random-weights.js'
 import { readModel, saveModel } from '../../src/formats/model-files.js'
@@ -19,6 +22,17 @@ describe('A description of a model', () => {
     it(`is all that is needed to build ${model.name} again`, async () => {
       expect(await parseDescription(described(model), 'a file')).to.deep.equal(model)
     })
+
+  it('is read back of every nesting that a model may have', async () => {
+    const leaf = linear(4, { bias: false, initialiser: { kind: 'normal', std: 0.1 } })
+    const nested = (blocks: number, block: (layer: Layer) => Layer): Model =>
+      defineModel({ name: 'deep', input: [4], layers: [Array.from({ length: blocks }).reduce<Layer>(block, leaf)] })
+    for (const block of [(layer: Layer) => residual({ body: [layer] }), (layer: Layer) => concat([[layer]])]) {
+      const deepest = nested(63, block)
+      expect(await parseDescription(described(deepest), 'a file')).to.deep.equal(deepest)
+      expect(thrown(() => checkModel(nested(64, block))).code).to.equal('INVALID_MODEL')
+    }
+  })
 
   it('loads no code, however deep it is named', async () => {
     for (const layers of [[operator], [residual({ body: [residual({ body: [operator] })] })]]) {
@@ -79,6 +93,17 @@ describe('A model that is read', () => {
     expect(read).to.deep.equal(saved)
     expect(loaded).to.have.members(['fc.weight', 'fc.bias'])
     expect([initialised, unused]).to.deep.equal([[], []])
+  })
+
+  it('may have 40 blocks within one another', async () => {
+    const body = (blocks: number): Layer => (blocks === 0 ? linear(4, { name: 'fc' }) : residual({ body: [body(blocks - 1)] }))
+    const deep = defineModel({ name: 'deep', input: [4], layers: [body(40)] })
+    const own = randomTrainedModel(deep)
+    const kept = { ...saved, model: deep, weights: own.weights(), statistics: own.statistics(), classNames: ['a', 'b', 'c', 'd'] }
+    await saveModel(file, kept)
+    const { loaded, initialised, unused, ...read } = await readModel(file)
+    expect(read).to.deep.equal(kept)
+    expect([loaded.length, initialised, unused]).to.deep.equal([2, [], []])
   })
 
   it("takes the caller's model before its own, and the file's normalisation and names before the caller's", async () => {
