@@ -37,7 +37,14 @@ export function generate(model: TextModel, prompt: string, options: GenerateOpti
     const logits = allowed(model.next(Int32Array.from(tokens.slice(-model.context))), model)
     tokens.push(temperature === 0 ? highest(logits) : drawn(logits, temperature, random.between(0, 1)))
   }
-  return model.decode(tokens.slice(start))
+  return continuation(model, tokens, start)
+}
+
+/** The text of the tokens from `start` on. Decoders take the first space of a text away: only after the prompt is it known whether there is one. */
+function continuation(model: TextModel, tokens: readonly number[], start: number): string {
+  const [prompt, whole] = [model.decode(tokens.slice(0, start)), model.decode(tokens)]
+  // What follows may change the prompt's own end, such as the first byte of a character.
+  return whole.startsWith(prompt) ? whole.slice(prompt.length) : model.decode(tokens.slice(start))
 }
 
 /** Tokens that there are not, of a vocabulary that was padded, are never drawn. */
