@@ -10,17 +10,18 @@ export interface Progress {
   readonly fraction: number
 }
 
-const UNITS: readonly string[] = ['epochs', 'iterations', 'fraction']
+/** The longest duration of each unit. */
+const LONGEST: Readonly<Record<string, number>> = { epochs: Number.MAX_VALUE, iterations: Number.MAX_VALUE, fraction: 1 }
 
 export const duration: Schema<Duration> = kind(
   isDuration,
-  'a number of epochs above 0, or one of { epochs }, { iterations } and { fraction }'
+  'a number of epochs above 0, or { epochs }, { iterations } or { fraction } up to 1'
 )
 
 function isDuration(value: unknown): value is Duration {
   if (typeof value !== 'number' && (typeof value !== 'object' || value === null)) return false
   const parts = Object.entries(typeof value === 'number' ? { epochs: value } : value)
-  return parts.length === 1 && parts.every(([unit, length]) => UNITS.includes(unit) && length > 0 && length < Infinity)
+  return parts.length === 1 && parts.every(([unit, length]) => Object.hasOwn(LONGEST, unit) && length > 0 && length <= LONGEST[unit]!)
 }
 
 /** How often the duration has passed. */

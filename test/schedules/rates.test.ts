@@ -137,6 +137,13 @@ describe('the rate of a run', () => {
       ['optimiser.learningRate.milestones', { learningRate: multistep({ learningRate: 1, milestones: [3, 2] }) }],
       ['optimiser.learningRate.milestones', { learningRate: multistep({ learningRate: 1, milestones: [3, { fraction: 0.5 }] }) }],
       ['optimiser.learningRate.period', { learningRate: step({ learningRate: 1, period: { fraction: 0 } }) }],
+      ['optimiser.learningRate.period', { learningRate: step({ learningRate: 1, period: { fraction: 1.5 } }) }],
+      ['optimiser.learningRate.duration', { learningRate: warmup({ fraction: 5 }, cosine({ learningRate: 1 })) }],
+      ['optimiser.warmup', { warmup: { fraction: 5 } }],
+      [
+        'optimiser.learningRate.milestones[1]',
+        { learningRate: multistep({ learningRate: 1, milestones: [{ fraction: 0.5 }, { fraction: 80 }] }) }
+      ],
       ['optimiser.learningRate.period', { learningRate: { kind: 'step', learningRate: 1 } as unknown as LearningRateSchedule }],
       ['optimiser.learningRate.gamma', { learningRate: exponential({ learningRate: 1, gamma: 2 }) }],
       ['optimiser.learningRate.risingFraction', { learningRate: oneCycle({ learningRate: 1, risingFraction: 1 }) }],
