@@ -178,7 +178,8 @@ class Lowering {
   /** The same elements in canonical order: input and output plain and of one type, so that they can share their memory. */
   #reshape(operator: Operator, segment: SegmentName): void {
     const [x, y] = [operator.inputs[0]!, operator.outputs[0]!]
-    const input = this.#asWanted(x, { type: this.#forms.offered(x)!.type, layout: PLAIN }, segment)
+    const { type } = this.#answered(operator, this.#ask(operator, [this.#forms.offered(x)], [this.#forms.offered(y)]).inputs[0], x)!
+    const input = this.#asWanted(x, { type, layout: PLAIN }, segment)
     const wanted = this.#forms.get(y)
     const written = this.#forms.get(input)!
     const direct = !wanted || same(written, wanted)

@@ -40,8 +40,8 @@ const model = (layers: readonly Layer[]): Model => defineModel({ name: 'own', in
 const lowering = () => loweringBackend(engine, 'reference')
 
 /** The gradients and the output of one step over two samples. */
-function ran(program: Program, input: readonly number[]) {
-  const replica = engine.createReplica({ backend: 'reference', layout: program.parameters, threads: 1, seed: 1 })
+function ran(program: Program, input: readonly number[], backend: 'reference' | 'cpu' = 'reference') {
+  const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
   const count = 2 * input.reduce((product, extent) => product * extent)
   const samples = Float32Array.from({ length: count }, (_, i) => Math.cos(i))
   const dataset = engine.createDataset({ count: 2, sample: input, samples, labels: Int32Array.of(0, 1), classes: 2 })
@@ -158,6 +158,27 @@ describe('an operator of the user', () => {
           1e-5
         )
     }
+  })
+
+  it('may add to parameters and reshape them in every precision', async () => {
+    const reshaped = (builder: OperatorBuilder, x: number) => {
+      const parameter = (name: string, shape: readonly number[]) => builder.parameter(name, shape, { kind: 'constant', value: 0 })
+      const transposed = builder.add('reshape', [parameter('first', [4, 8])], [8, 4])
+      const weight = builder.add('add', [transposed, parameter('second', [8, 4])], [8, 4], { relu: 0 })
+      return builder.add('linear', [x, weight, -1], [2, 8], { relu: 0 })
+    }
+    const lowRankBuild = (builder: OperatorBuilder, x: number) => lowRankUpdate.build(builder, x, { rank: 2, features: 8 })
+    for (const build of [reshaped, lowRankBuild])
+      for (const backend of ['reference', 'cpu'] as const) {
+        const own = defineModel({ name: 'own', input: [4], layers: [layerOf({ shape: () => [8], build }), linear(2)] })
+        const [exact, narrow] = (['f32', 'bf16'] as const).map((precision) => {
+          const program = compile(own, loweringBackend(engine, backend), { batch: 2, mode: 'train', precision })
+          checkProgram(program)
+          return [...ran(program, [4], backend).all]
+        }) as [number[], number[]]
+        const longest = Math.max(...exact.map(Math.abs))
+        for (const [i, value] of narrow.entries()) expect(value, `${backend}, ${i}`).to.be.closeTo(exact[i]!, longest / 20)
+      }
   })
 
   it('moves every parameter of a weight with an update of low rank in the first step', async () => {
