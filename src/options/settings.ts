@@ -51,12 +51,12 @@ function defaultsOf(model: string, data: Checked['data'] | undefined): Defaults 
   return isTable ? { ...defaults, epochs: Math.max(defaults.epochs, TABLE_EPOCHS) } : defaults
 }
 
-/** How a folder's model takes images. */
-function imagesOf({ pixels, model: { imageSize } }: HuggingFaceFolder): Checked['images'] {
+/** How a folder's model takes images. The length to which they are scaled before the crop is only for the folder's own size. */
+function imagesOf({ pixels, model: { imageSize } }: HuggingFaceFolder, given: number | undefined): Checked['images'] {
   const { normalisation: { mean = [], std = [] } = {}, size = imageSize, resize } = pixels ?? {}
   return {
     ...(size !== undefined && { size }),
-    ...(resize !== undefined && { resize }),
+    ...(resize !== undefined && (given ?? size) === size && { resize }),
     ...(mean.length > 0 && std.length > 0 && { mean, std, channels: mean.length === 1 ? 1 : 3 })
   } as Checked['images']
 }
@@ -107,7 +107,7 @@ function completed(
   const synchroniser = synchroniserSettings(faults, options.synchroniser, most)
   const { batch = defaults.batch } = options
   const size = imageSizeOf(model)
-  const images = { ...(size !== undefined && { size }), ...(folder && imagesOf(folder)), ...options.images }
+  const images = { ...(size !== undefined && { size }), ...(folder && imagesOf(folder, options.images.size)), ...options.images }
   faults.attempt(() => imageFolderPlan(images, 'images'))
   return {
     ...options,

@@ -8,6 +8,7 @@ import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
 import { train } from '../../../src/index.js'
+import { settingsOf } from '../../../src/options/settings.js'
 import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
 import { savedOf } from '../support/saved-of.js'
@@ -81,6 +82,28 @@ describe('A Hugging Face folder', function () {
       classNames: saved.classNames,
       normalisation: saved.normalisation
     })
+  })
+
+  it('says to what length images are scaled before the crop, unless their size is given', async () => {
+    await saveModel(`${path}-images/`, savedOf(RESNET, { classNames: ['cat', 'dog', 'emu'] }))
+    const file = join(`${path}-images`, 'preprocessor_config.json')
+    const preprocessor = JSON.parse(await readFile(file, 'utf8')) as object
+    await writeFile(file, JSON.stringify({ ...preprocessor, size: { shortest_edge: 40 }, do_center_crop: true, crop_size: 32 }))
+    const scaled = (images?: { readonly size?: number; readonly resize?: number }) => {
+      const { size, resize } = settingsOf({ initial: `${path}-images`, data: `${folder.path}/`, ...(images && { images }) }).images
+      return [size, resize]
+    }
+    expect([scaled(), scaled({ size: 32 }), scaled({ resize: 44 })]).to.deep.equal([
+      [32, 40],
+      [32, 40],
+      [32, 44]
+    ])
+    expect([scaled({ size: 48 }), scaled({ size: 16 }), scaled({ size: 48, resize: 50 })]).to.deep.equal([
+      [48, undefined],
+      [16, undefined],
+      [48, 50]
+    ])
+    await refused('INVALID_OPTION', () => scaled({ size: 48, resize: 40 }), 'images.resize: received 40')
   })
 
   it('may have its weights in shards', async () => {
