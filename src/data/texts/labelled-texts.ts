@@ -155,14 +155,23 @@ function tokenEncoding(given: string | TokenizerFiles | undefined): TextsOrigin[
 /** Of a character in UTF-8. */
 const MOST_BYTES = 4
 
-/** The first bytes of a text file, without a character that they cut. Throws DATA_NOT_FOUND, DATA_CORRUPT for other bytes than UTF-8. */
+/**
+ * The first bytes of a text file behind the blanks at its beginning, without a character that they cut. Throws DATA_NOT_FOUND, DATA_CORRUPT for other bytes than UTF-8.
+ */
 async function beginningOf(file: string, length: number): Promise<string> {
   const bytes = allocate(length + 3, file)
   try {
     await using handle = await open(file)
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
-    const decoder = new TextDecoder('utf-8', { fatal: true })
-    return decoder.decode(bytes.subarray(0, bytesRead), { stream: bytesRead === bytes.length }).trim()
+    for (let at = 0; ;) {
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, at)
+      const isEnd = bytesRead < bytes.length
+      // The mark at the beginning counts among the blanks, so that the bytes of the text are those of the file.
+      const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+      const text = decoder.decode(bytes.subarray(0, bytesRead), { stream: !isEnd })
+      const blanks = text.slice(0, text.length - text.trimStart().length)
+      if (isEnd || blanks === '') return text.trim()
+      at += Buffer.byteLength(blanks)
+    }
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
     if (cause instanceof TypeError)

@@ -52,6 +52,30 @@ describe('datasetFromTexts', () => {
     ])
   })
 
+  it('encodes a new text without the blanks around it, as those of the training', async () => {
+    const { encoding, train } = await datasetFromTexts({
+      file: await write('blanks.csv', ['words,opinion', ...LINES.map(({ opinion }) => `"  a bc \n",${opinion}`)].join('\n')),
+      text: 'words',
+      target: 'opinion',
+      length: 8
+    })
+    for (const text of ['a bc', 'a bc\n', `${'\n'.repeat(20)}a bc`])
+      expect(encodeTexts(encoding, [text])).to.deep.equal(train.samples.slice(0, 8))
+  })
+
+  it('looks at the beginning of a file behind the blanks, however many', async () => {
+    const beginnings = ['', '\uFEFF', ' \n'.repeat(40), '\uFEFF\u3000\t'.padEnd(11), '\u3000'.repeat(7)]
+    for (const each of ['one', 'two']) {
+      await mkdir(join(folder.path, 'behind', each), { recursive: true })
+      for (const [i, beginning] of beginnings.entries())
+        await writeFile(join(folder.path, 'behind', each, `${i}.txt`), `${beginning}a text of a file \n`)
+    }
+    await writeFile(join(folder.path, 'behind', 'two', 'none.txt'), '\n'.repeat(50))
+    const { train, test } = await datasetFromTexts({ file: join(folder.path, 'behind'), length: 8 })
+    const texts = [train, test].flatMap(({ samples }) => textsIn(samples, 8))
+    expect(texts.sort()).to.deep.equal(['', ...Array.from({ length: 10 }, () => 'a text o')])
+  })
+
   it('has the tokens of a tokenizer, each plus 1, whole texts and cut ones, of a table and of a folder', async () => {
     const tokenizer = await write('tokenizer.json', smallTokenizer())
     const rows = ['words,opinion', ...LINES.map(({ opinion }, i) => `the hand and the other ${i},${opinion}`)].join('\n')
