@@ -10,7 +10,7 @@ const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 const NUMBER_WITH_COMMA = /^[+-]?\d[\d.]*(?:,\d+)+$/
 
 /** ISO 8601 with dashes or, as some write it, slashes: a day, or a day and a time. */
-const YEAR_FIRST = /^(\d{4})([-/])(\d{2})\2(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(Z|[+-]\d{2}:?\d{2})?)?$/
+const YEAR_FIRST = /^(\d{4})([-/])(\d{2})\2(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?(Z|UTC|[+-]\d{2}(?::?\d{2})?))?)?$/i
 
 /** With dots the day comes first everywhere. */
 const DAY_FIRST = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(?: (\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?)?$/
@@ -78,9 +78,13 @@ function days(date: Parts, time: Parts, zone = 'Z'): number | undefined {
   if (found.getUTCFullYear() !== year || found.getUTCMonth() !== month - 1) return undefined
   const [hours, minutes, seconds] = time.map((part = '0') => Number(part)) as [number, number, number]
   if (hours > 24 || minutes > 59 || seconds >= 61) return undefined
-  const [sign = '+', away = 0, further = 0] = zone === 'Z' ? [] : [zone[0], Number(zone.slice(1, 3)), Number(zone.slice(-2))]
-  const offset = (sign === '-' ? -1 : 1) * (away * 60 + further)
-  return (midnight + (hours * 3600 + minutes * 60 + seconds - offset * 60) * 1000) / MILLISECONDS_OF_DAY
+  return (midnight + (hours * 3600 + minutes * 60 + seconds - minutesOf(zone) * 60) * 1000) / MILLISECONDS_OF_DAY
+}
+
+/** Minutes that the clocks of a zone are ahead of UTC: of `+01:00`, `+0100` or `+01`, `Z` or `UTC`. */
+function minutesOf(zone: string): number {
+  const [, sign, hours, minutes = 0] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? []
+  return (sign === '-' ? -1 : 1) * (60 * Number(hours ?? 0) + Number(minutes))
 }
 
 function json(value: object): string {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { type TableDataset } from '../../../src/data/tables/table.js'
+import { daysOf } from '../../../src/data/tables/cell.js'
 import { encodeRows } from '../../../src/data/tables/encode.js'
 import type { TableDatasetOptions } from '../../../src/data/tables/table-options.js'
 import type { ErrorCode } from '../../../src/errors.js'
@@ -230,6 +231,25 @@ describe('datasetFromTable', () => {
     for (const unknown of ['violet', 'orange', null]) expect(row(unknown, 'NaN').slice(2)).to.deep.equal([0, 0, 0, 1])
     const size = encoding.columns.find(({ name }) => name === 'size') as { mean: number; std: number }
     expect(row('red', size.mean + 2 * size.std)[0]).to.be.closeTo(2, 1e-6)
+  })
+
+  it('reads a time zone as it is written by databases, pandas and JavaScript', () => {
+    for (const [zone, same] of [
+      ['+00', 'Z'],
+      [' UTC', 'Z'],
+      ['UTC', 'Z'],
+      ['z', 'Z'],
+      [' Z', 'Z'],
+      [' +0100', '+01:00'],
+      [' +01:00', '+01:00'],
+      ['-05', '-05:00'],
+      ['-0530', '-05:30']
+    ])
+      for (const time of ['2024-12-31 10:00:00', '2024-12-31T10:00:00.25', '2024/12/31 10:00']) {
+        expect(daysOf(`${time}${same}`)).to.be.a('number')
+        expect(daysOf(`${time}${zone}`), zone).to.equal(daysOf(`${time}${same}`))
+      }
+    for (const none of ['+1', '+00:', ' +', '  UTC', 'GMT', ' CET']) expect(daysOf(`2024-12-31 10:00:00${none}`), none).to.equal(undefined)
   })
 
   it('takes few whole numbers and texts for classes, and holds out a share of each', async () => {
