@@ -1,6 +1,7 @@
 import { invalidOption, shown, type ArbalestError } from '../../errors.js'
 import { featuresOf, widthOf, type CategoryEncoding, type ColumnEncoding, type TableEncoding } from '../../formats/encoding.js'
 import { allocate } from '../checks.js'
+import { categoryPlaces } from './category-places.js'
 import { category, daysOf, numberOf, textOf } from './cell.js'
 
 /** A new row: the values of its columns by their names. null, undefined and texts such as `NA` are missing values. */
@@ -45,10 +46,10 @@ function refusedOption({ row, column, value, expected }: RowFault): ArbalestErro
 
 /** Whether the training had a place for a value of a category, or for none. */
 export function knowsValue({ values, missing }: CategoryEncoding): (cell: unknown) => boolean {
-  const known = new Set(values)
+  const placeOf = categoryPlaces(values)
   return (cell) => {
     const text = textOf(cell)
-    return text === undefined ? missing : known.has(category(text))
+    return text === undefined ? missing : placeOf(category(text)) !== undefined
   }
 }
 
@@ -59,11 +60,13 @@ function isRow(row: unknown): row is TableRow {
 /** Cells of a column to features. */
 export class ColumnEncoder {
   readonly #column: ColumnEncoding
-  readonly #places: ReadonlyMap<string, number>
+  readonly #values: readonly string[]
+  readonly #placeOf: (text: string) => number | undefined
 
   constructor(column: ColumnEncoding) {
     this.#column = column
-    this.#places = new Map(column.kind === 'category' ? column.values.map((value, i) => [value, i]) : [])
+    this.#values = column.kind === 'category' ? column.values : []
+    this.#placeOf = categoryPlaces(this.#values)
   }
 
   /** Writes the features of a cell, which are zeros before. Returns false for a cell that is not of the column's kind. */
@@ -86,9 +89,9 @@ export class ColumnEncoder {
   }
 
   #category(text: string | undefined, features: Float32Array): boolean {
-    const others = this.#places.size
+    const others = this.#values.length
     // A missing value where the training had none is as unknown as another value.
-    const place = text === undefined ? (this.#column.missing ? others + 1 : others) : (this.#places.get(text) ?? others)
+    const place = text === undefined ? (this.#column.missing ? others + 1 : others) : (this.#placeOf(text) ?? others)
     features[place] = 1
     return true
   }

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { type TableDataset } from '../../../src/data/tables/table.js'
 import { daysOf } from '../../../src/data/tables/cell.js'
-import { encodeRows } from '../../../src/data/tables/encode.js'
+import { encodeRows, knowsValue } from '../../../src/data/tables/encode.js'
 import type { TableDatasetOptions } from '../../../src/data/tables/table-options.js'
 import type { ErrorCode } from '../../../src/errors.js'
+import type { TableEncoding } from '../../../src/formats/encoding.js'
 import { refused } from '../../support/codes.js'
 import { Folder } from '../support/files.js'
 import { datasetByEncoding, datasetFromTable } from '../../../src/data/datasets.js'
@@ -231,6 +232,32 @@ describe('datasetFromTable', () => {
     for (const unknown of ['violet', 'orange', null]) expect(row(unknown, 'NaN').slice(2)).to.deep.equal([0, 0, 0, 1])
     const size = encoding.columns.find(({ name }) => name === 'size') as { mean: number; std: number }
     expect(row('red', size.mean + 2 * size.std)[0]).to.be.closeTo(2, 1e-6)
+  })
+
+  it('takes the values of a category in other spellings of the same number or truth value, where only one value can be meant', async () => {
+    const encoding = (values: readonly string[]): TableEncoding => ({
+      kind: 'table',
+      columns: [{ kind: 'category', name: 'c', values, missing: false }],
+      target: { kind: 'number', name: 'y', mean: 0, std: 1 }
+    })
+    const placeOf = (values: readonly string[], c: unknown) => encodeRows(encoding(values), [{ c }]).indexOf(1)
+    const pandas = ['False', 'True', '1.0', '2.5']
+    for (const [cell, place] of [
+      [false, 0],
+      [true, 1],
+      ['TRUE', 1],
+      [1, 2],
+      ['+1', 2],
+      ['1e0', 2],
+      ['2.50', 3]
+    ] as const)
+      expect(placeOf(pandas, cell), String(cell)).to.equal(place)
+    for (const unknown of ['truth', 0, 10, null]) expect(placeOf(pandas, unknown), String(unknown)).to.equal(4)
+    const ids = ['007', '7', '9007199254740993']
+    expect([placeOf(ids, '7'), placeOf(ids, '007'), placeOf(ids, '07')]).to.deep.equal([1, 0, 3])
+    expect(placeOf(ids, '9007199254740992')).to.equal(3)
+    const knows = knowsValue({ kind: 'category', name: 'c', values: pandas, missing: false })
+    expect([true, 1, 'TRUE', 3, 'no', null].map(knows)).to.deep.equal([true, true, true, false, false, false])
   })
 
   it('reads a time zone as it is written by databases, pandas and JavaScript', () => {
