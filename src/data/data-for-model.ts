@@ -3,10 +3,11 @@ import { invalidOption } from '../errors.js'
 import type { SampleEncoding } from '../formats/encoding.js'
 import type { Dataset } from './dataset.js'
 import { textNames } from './dataset-names.js'
-import { datasetByEncoding } from './datasets.js'
+import { datasetByEncoding, datasetFromTexts } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { openData } from './open.js'
 import { isTablePath } from './tables/table-file.js'
+import { holdsTexts } from './texts/text-folder.js'
 
 /** What a trained model takes, and how its training data became that. */
 export interface ModelInput {
@@ -27,8 +28,8 @@ export interface DataForModelOptions {
 
 /**
  * Opens a data set to measure a trained model on, by its name or path, as the model's training data was encoded: all rows of a table by the columns and classes of those that the
- * model was trained on, a text in windows of the model's tokens, images of its size and channels. Throws what `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a
- * table or a text that does not suit the model.
+ * model was trained on, a folder of texts in the length and the tokens of those, a text in windows of the model's tokens, images of its size and channels. Throws what
+ * `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a table or a text that does not suit the model.
  */
 export async function openDataForModel(
   nameOrPath: string,
@@ -38,6 +39,10 @@ export async function openDataForModel(
   if (isTablePath(nameOrPath)) {
     if (!encoding || encoding.kind === 'language') throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)
     return datasetByEncoding(nameOrPath, encoding, classNames)
+  }
+  if ((encoding?.kind === 'bytes' || encoding?.kind === 'tokens') && holdsTexts(nameOrPath)) {
+    const { length, tokenizer } = encoding
+    return datasetFromTexts({ file: nameOrPath, length, ...(tokenizer && { tokenizer }) })
   }
   const isText = textNames.includes(nameOrPath) || extname(nameOrPath).toLowerCase() === '.txt'
   // A model of images cannot take a text; its measurement refuses it by its shape.
