@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { invalidOption } from '../errors.js'
 import type { SampleEncoding } from '../formats/encoding.js'
+import { inClassesOf } from './classes-of-model.js'
 import type { Dataset } from './dataset.js'
 import { textNames } from './dataset-names.js'
 import { datasetByEncoding, datasetFromTexts } from './datasets.js'
@@ -28,13 +29,18 @@ export interface DataForModelOptions {
 
 /**
  * Opens a data set to measure a trained model on, by its name or path, as the model's training data was encoded: all rows of a table by the columns and classes of those that the
- * model was trained on, a folder of texts in the length and the tokens of those, a text in windows of the model's tokens, images of its size and channels. Throws what
- * `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a table or a text that does not suit the model.
+ * model was trained on, a folder of texts in the length and the tokens of those, a text in windows of the model's tokens, images of its size and channels. Classes have the numbers
+ * that the model has for their names. Throws what `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a table or a text that does not suit the model, and for data with
+ * a class that the model does not have.
  */
-export async function openDataForModel(
+export async function openDataForModel(nameOrPath: string, model: ModelInput, options: DataForModelOptions = {}): Promise<Dataset> {
+  return inClassesOf(model, await encodedForModel(nameOrPath, model, options), nameOrPath)
+}
+
+async function encodedForModel(
   nameOrPath: string,
   { name: model, input, classNames, encoding }: ModelInput,
-  { directory, images = imagesLike(input) }: DataForModelOptions = {}
+  { directory, images = imagesLike(input) }: DataForModelOptions
 ): Promise<Dataset> {
   if (isTablePath(nameOrPath)) {
     if (!encoding || encoding.kind === 'language') throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)

@@ -6,6 +6,7 @@ import { corruptFile } from '../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
 import { checkHas, ModelInputs } from './model-inputs.js'
+import { namesShown } from './names-shown.js'
 import { category, numberOf, textOf } from './tables/cell.js'
 import { noRows } from './tables/column-names.js'
 import { placeOf } from './tables/row-block.js'
@@ -58,13 +59,6 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
     augmentation: NO_AUGMENTATION,
     encoding
   }
-}
-
-/** Names that a message shows. */
-const NAMES_SHOWN = 10
-
-function namesShown(names: readonly string[]): string {
-  return `${names.slice(0, NAMES_SHOWN).map(shown).join(', ')}${names.length > NAMES_SHOWN ? ', ...' : ''}`
 }
 
 /** The class of a text, or its number as the model gives it; undefined if it is neither. */

@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openDataForModel } from '../../src/data/data-for-model.js'
+import { openDataForModel, type ModelInput } from '../../src/data/data-for-model.js'
+import type { StreamedSamples } from '../../src/data/dataset.js'
 import { datasetFromTexts } from '../../src/data/datasets.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { smallTokenizer } from '../formats/support/small-tokenizer.js'
+import { refused } from '../support/codes.js'
 import { Folder } from './support/files.js'
 
 describe('openDataForModel', () => {
@@ -31,4 +33,37 @@ describe('openDataForModel', () => {
       expect((data.test as DatasetSpec).samples).to.deep.equal(test.samples)
     }
   })
+
+  for (const { kind, ending, input, encoding } of [
+    {
+      kind: 'texts',
+      ending: '.txt',
+      input: [8],
+      encoding: { kind: 'bytes', length: 8, target: { kind: 'classes', name: 'class' } }
+    },
+    { kind: 'images', ending: '.png', input: [3, 8, 8], encoding: undefined }
+  ] as const) {
+    const open = async (classes: readonly string[], ofModel: readonly string[]) => {
+      const model: ModelInput = { name: 'm', input, classNames: ofModel, encoding }
+      return openDataForModel(await classFolder(classes.join('-'), classes, ending), model)
+    }
+
+    it(`refuses a folder of ${kind} with classes that the model does not have`, async () => {
+      await refused('INVALID_OPTION', () => open(['excellent', 'poor'], ['bad', 'good']), 'data: received', '"excellent", "poor"')
+      const { message } = await refused('INVALID_OPTION', () => open(['bad', 'fair', 'good'], ['bad', 'good']), '"fair"')
+      expect(message).to.not.contain('lacks "bad"')
+    })
+
+    it(`takes the classes of a folder of ${kind} by their names, where it has some of the model's, or in another order`, async () => {
+      const of = async (classes: readonly string[], ofModel: readonly string[]) => {
+        const { classes: count, classNames, test } = await open(classes, ofModel)
+        const labels = [...(test as DatasetSpec | StreamedSamples).labels!]
+        return [count, classNames, (test as DatasetSpec).classes, labels]
+      }
+      const three = ['bad', 'fair', 'good']
+      expect(await of(['bad', 'good'], three)).to.deep.equal([3, three, 3, [0, 2]])
+      const turned = ['good', 'bad']
+      expect(await of(['bad', 'good'], turned)).to.deep.equal([2, turned, 2, [1, 0]])
+    })
+  }
 })

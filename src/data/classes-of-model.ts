@@ -1,0 +1,42 @@
+import { invalidOption } from '../errors.js'
+import type { Dataset } from './dataset.js'
+import { namesShown } from './names-shown.js'
+
+/** A model that takes samples of a shape and classifies them, unless it has no names of classes. */
+export interface Classifier {
+  readonly name: string
+  readonly input: readonly number[]
+  readonly classNames?: readonly string[] | undefined
+}
+
+/**
+ * The data set with its labels as the numbers of the model's classes of the same names, of which it may lack some; unchanged where one of the two has no names. Throws INVALID_OPTION
+ * for a class that the model does not have.
+ */
+export function inClassesOf({ name, input, classNames }: Classifier, data: Dataset, nameOrPath: string): Dataset {
+  const { classNames: found } = data
+  if (!classNames || !found || sameList(found, classNames)) return data
+  // The measurement refuses it by its shape, which says more.
+  if (!sameList(data.sample, input)) return data
+  const unknown = found.filter((each) => !classNames.includes(each))
+  if (unknown.length > 0) {
+    const has = `model ${name} does not have its class${unknown.length > 1 ? 'es' : ''} ${namesShown(unknown)}`
+    throw invalidOption(
+      'data',
+      nameOrPath,
+      `${has}, but ${namesShown(classNames)}; name the folders after the model's classes, or use other data`
+    )
+  }
+  const numbers = found.map((each) => classNames.indexOf(each))
+  const classes = classNames.length
+  const renumbered = <Part extends Dataset['test']>(part: Part): Part => ({
+    ...part,
+    classes,
+    labels: part.labels && Int32Array.from(part.labels, (label) => numbers[label]!)
+  })
+  return { ...data, classes, classNames, train: renumbered(data.train), test: renumbered(data.test) }
+}
+
+function sameList<Item>(a: readonly Item[], b: readonly Item[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i])
+}
