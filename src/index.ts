@@ -140,6 +140,7 @@ export type { TableRow } from './data/tables/encode.js'
 export type {
   CategoryEncoding,
   ColumnEncoding,
+  ImageEncoding,
   NumberEncoding,
   LabelledEncoding,
   LanguageEncoding,
@@ -170,7 +171,7 @@ export type { Draws } from './data/random.js'
 export type { FeedOptions, ReaderSpec, StreamedSamples } from './data/dataset.js'
 export type { DatasetSpec } from './engine/contract.js'
 
-export type { ImageSource } from './data/images/read-image.js'
+export type { ImageModel, ImageSource } from './data/images/read-image.js'
 
 export { checkSavePath, importWeights, readModel, saveModel } from './formats/model-files.js'
 export type { ImportedWeights, ImportOptions, ReadModel } from './formats/import-weights.js'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { datasetNames, holdsTexts, isTablePath, type Config, type TrainOptions } from '../index.js'
+import { datasetNames, holdsTexts, isTablePath, type Config, type SampleEncoding, type TrainOptions } from '../index.js'
 import { topics, trainOptions } from '../options/train-options.js'
 import { OptionFlags, type FlagValues } from './option-flags.js'
 
@@ -30,9 +30,14 @@ export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOp
 
 /** What is trained if neither a flag nor a config says: by the data. */
 function usualModel({ data, table }: Config): string {
-  if (typeof data !== 'string') return data?.encoding === undefined ? 'lenet' : data.encoding.kind === 'table' ? 'mlp' : 'text-classifier'
+  if (typeof data !== 'string') return usualModelOf(data?.encoding)
   if (isTablePath(data)) return table?.text === undefined ? 'mlp' : 'text-classifier'
   return !datasetNames.includes(data) && holdsTexts(data) ? 'text-classifier' : 'lenet'
+}
+
+function usualModelOf(encoding: SampleEncoding | undefined): string {
+  if (encoding === undefined || encoding.kind === 'image') return 'lenet'
+  return encoding.kind === 'table' ? 'mlp' : 'text-classifier'
 }
 
 /** The flag of the option at `path`, if it is among the given flags, or any flag without them. */

@@ -23,7 +23,7 @@ export interface ModelInput {
 export interface DataForModelOptions {
   /** The folder of the files, or its parent. */
   readonly directory?: string | undefined
-  /** How a folder of images is read; if omitted, in the model's size and channels. */
+  /** How a folder of images is read; if omitted, in the model's size and channels, and with the crop of its training data. */
   readonly images?: ImageFolderOptions | undefined
 }
 
@@ -40,10 +40,10 @@ export async function openDataForModel(nameOrPath: string, model: ModelInput, op
 async function encodedForModel(
   nameOrPath: string,
   { name: model, input, classNames, encoding }: ModelInput,
-  { directory, images = imagesLike(input) }: DataForModelOptions
+  { directory, images = imagesLike(input, encoding) }: DataForModelOptions
 ): Promise<Dataset> {
   if (isTablePath(nameOrPath)) {
-    if (!encoding || encoding.kind === 'language') throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)
+    if (!encoding || !('target' in encoding)) throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)
     return datasetByEncoding(nameOrPath, encoding, classNames)
   }
   if ((encoding?.kind === 'bytes' || encoding?.kind === 'tokens') && holdsTexts(nameOrPath)) {
@@ -66,7 +66,8 @@ async function encodedForModel(
 
 const unsuitable = (data: string, fix: string) => invalidOption('data', data, fix)
 
-/** Options for a folder of images. */
-function imagesLike([channels, size]: readonly number[]): ImageFolderOptions {
-  return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size }) }
+/** Options for a folder of images: the crop is the one that `readImage` makes for the model. */
+function imagesLike([channels, size]: readonly number[], encoding: SampleEncoding | undefined): ImageFolderOptions {
+  const resize = encoding?.kind === 'image' ? encoding.resize : size
+  return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size, resize }) }
 }

@@ -20,7 +20,7 @@ export interface Dataset extends Normalisation {
   readonly test: DatasetSpec | StreamedSamples
   /** Of training samples. Those of streamed ones come after what their reader does, and `flip: 'alternate'` is refused. */
   readonly augmentation: Augmentation
-  /** How a row of a table or a text becomes a sample; a saved model keeps it. */
+  /** How a row of a table, a text or an image becomes a sample; a saved model keeps it. */
   readonly encoding?: SampleEncoding
   /** What was found in the columns of a table. */
   readonly columns?: readonly ColumnReport[]

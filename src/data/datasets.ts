@@ -1,7 +1,7 @@
 import type { LabelledEncoding } from '../formats/encoding.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import type { ImageFolderOptions } from './images/image-options.js'
-import type { ImageSource } from './images/read-image.js'
+import type { ImageModel, ImageSource } from './images/read-image.js'
 import type { CheckDataOptions, CheckedData } from './remote/check-data.js'
 import type { GetDataOptions, GotFile } from './remote/get-data.js'
 import { remoteNames } from './remote/sources.js'
@@ -77,13 +77,14 @@ export async function imageFolder(path: string, options: ImageFolderOptions = {}
 }
 
 /**
- * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled to
- * cover H x W and cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. Throws DATA_NOT_FOUND,
+ * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled and
+ * cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. For a model that was trained on a folder of images the crop is that of the images that it
+ * was measured on; for a shape, and any other model, the image is scaled to cover H x W. Throws DATA_NOT_FOUND,
  * DATA_CORRUPT, and INVALID_OPTION for other shapes.
  */
-export async function readImage(image: ImageSource, shape: readonly number[]): Promise<Uint8Array> {
+export async function readImage(image: ImageSource, sampleOrModel: readonly number[] | ImageModel): Promise<Uint8Array> {
   const { imageSample } = await import('./images/read-image.js')
-  return imageSample(image, shape)
+  return imageSample(image, sampleOrModel)
 }
 
 /**

@@ -3,8 +3,8 @@ import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
 import type { TokenizerFiles } from './tokenizer/tokenizer-files.js'
 
-/** How a row of a table or a text becomes a sample. A saved model keeps it, so that new rows are encoded as those of the training were. */
-export type SampleEncoding = LabelledEncoding | LanguageEncoding
+/** How a row of a table, a text or an image becomes a sample. A saved model keeps it, so that new ones are encoded as those of the training were. */
+export type SampleEncoding = LabelledEncoding | LanguageEncoding | ImageEncoding
 
 /** How a row or a text with an answer of its own becomes a sample and a target. */
 export type LabelledEncoding = TableEncoding | TextEncoding
@@ -65,6 +65,13 @@ export interface LanguageEncoding {
   readonly length: number
 }
 
+/** The square at the centre of an image, whose shorter side is first scaled to `resize` pixels. A model without it takes as much of an image as has the shape of a sample. */
+export interface ImageEncoding {
+  readonly kind: 'image'
+  /** At least the height and width of a sample. */
+  readonly resize: number
+}
+
 /** How many features a row has. */
 export function featuresOf({ columns }: Pick<TableEncoding, 'columns'>): number {
   return columns.reduce((sum, column) => sum + widthOf(column), 0)
@@ -76,7 +83,7 @@ export function widthOf(column: ColumnEncoding): number {
 
 /** The target of an encoding that gives numbers; undefined if it gives classes. */
 export function numberTarget(encoding: SampleEncoding): Extract<TargetEncoding, { kind: 'number' }> | undefined {
-  return encoding.kind !== 'language' && encoding.target.kind === 'number' ? encoding.target : undefined
+  return 'target' in encoding && encoding.target.kind === 'number' ? encoding.target : undefined
 }
 
 const finite = v.pipe(v.number(), v.finite())
@@ -117,7 +124,8 @@ const encoding = v.variant('kind', [
     tokenizer,
     vocabulary: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 21)),
     length
-  })
+  }),
+  v.strictObject({ kind: v.literal('image'), resize: positive })
 ])
 
 /** Of lists in lists: an encoding has its columns and their values. */
@@ -136,6 +144,12 @@ export function parseEncoding(text: string, file: string, sample: readonly numbe
   const parsed = v.safeParse(encoding, json)
   if (!parsed.success) throw fault(`${v.getDotPath(parsed.issues[0]) ?? 'a value'}: ${parsed.issues[0].message}`)
   const found = parsed.output
+  if (found.kind === 'image') {
+    const [channels, height = Infinity, width, ...more] = sample
+    const isSquare = (channels === 1 || channels === 3) && height === width && more.length === 0
+    if (!isSquare || found.resize < height) throw fault('one that gives smaller images, or none')
+    return found
+  }
   const width = found.kind === 'table' ? featuresOf(found) : found.length
   if (sample.length !== 1 || sample[0] !== width) throw fault(`one that gives (${width})`)
   return found

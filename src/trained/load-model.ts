@@ -8,7 +8,7 @@ import type { TrainedModel } from './trained-model.js'
  *
  * ```ts
  * const model = await loadModel('digits.safetensors')
- * const [best] = model.classify(await readImage('three.png', model.input))[0]
+ * const [best] = model.classify(await readImage('three.png', model))[0]
  * ```
  *
  * Throws DATA_NOT_FOUND, DATA_CORRUPT, SHAPE_MISMATCH, INVALID_OPTION, UNKNOWN_NAME, UNSUPPORTED_OPERATOR, ENGINE_MISSING.

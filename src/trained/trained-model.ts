@@ -82,7 +82,7 @@ export class TrainedModel {
     return this.#options.classNames
   }
 
-  /** How rows of a table or texts become samples, if the model was trained on them. */
+  /** How rows of a table, texts or images become samples, if the model was trained on a table, on texts or on a folder of images. */
   get encoding(): SampleEncoding | undefined {
     return this.#options.encoding
   }

@@ -10,7 +10,9 @@ import { train } from '../../src/run/train.js'
 import { Folder } from '../data/support/files.js'
 import { PHOTO_CLASSES, writePhotos } from '../data/support/photos.js'
 import { refused } from '../support/codes.js'
+import { openDataForModel } from '../../src/data/data-for-model.js'
 import { imageFolder } from '../../src/data/datasets.js'
+import { loadModel } from '../../src/trained/load-model.js'
 
 const SIZE = 16
 const GENTLE: ImageFolderOptions = { size: SIZE, crop: { scale: [0.6, 1] }, threads: 2 }
@@ -56,6 +58,19 @@ describe('Training on a folder of images', function () {
     const progress = events.filter((event) => event.event === 'progress')
     expect(progress).to.not.deep.equal([])
     for (const { dataWait } of progress) expect(dataWait).to.be.within(0, 1)
+  })
+
+  it('keeps how the images that it was measured on were cropped, in a file and in a checkpoint', async () => {
+    await using place = await Folder.make()
+    const [file, checkpoint] = [join(place.path, 'm.safetensors'), join(place.path, 'run')]
+    const data = await imageFolder(folder.path, { ...GENTLE, resize: 20 })
+    const job = train({ model: plain, data, learners: 1, batch: 8, until: { steps: 2 }, checkpoint })
+    await job.finished
+    await job.model.save(file)
+    const models = [await loadModel(file), await loadModel(checkpoint)]
+    expect(models.map(({ encoding }) => encoding)).to.deep.equal(models.map(() => ({ kind: 'image', resize: 20 })))
+    const { testAccuracy, testLoss } = await models[0]!.evaluate(await openDataForModel(folder.path, models[0]!))
+    expect(await job.model.evaluate(data)).to.include({ testAccuracy, testLoss })
   })
 
   it('gives the same weights however many threads decode, and however far ahead', async () => {

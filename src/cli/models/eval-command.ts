@@ -55,13 +55,13 @@ async function runEval(file: string, { data: given, dataDir, metrics, json = fal
 function usualData({ name, input, classNames, encoding }: TrainedModel): string {
   const { sample, classNames: digits } = datasetTraits('digits')
   const takesDigits = input.join() === sample.join() && (classNames ?? digits).join() === digits.join()
-  if (takesDigits && encoding === undefined) return 'digits'
+  if (takesDigits && (encoding === undefined || encoding.kind === 'image')) return 'digits'
   throw new ArbalestError('INVALID_OPTION', `--data: received nothing; name ${wantedData({ input, encoding })} to measure model ${name} on`)
 }
 
 function wantedData({ input, encoding }: Pick<TrainedModel, 'input' | 'encoding'>): string {
   if (encoding?.kind === 'language') return 'a text (--data FILE.txt)'
-  if (encoding) {
+  if (encoding && encoding.kind !== 'image') {
     const inputs = encoding.kind === 'table' ? encoding.columns.map((column) => column.name) : [encoding.column ?? 'text']
     return `a table with the columns ${[...inputs, encoding.target.name].map((column) => JSON.stringify(column)).join(', ')} (--data FILE.csv)`
   }

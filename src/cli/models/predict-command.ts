@@ -31,7 +31,7 @@ async function runPredict(file: string, inputs: readonly string[], { top, json =
   const model = await loadModel(file, await readingOptions(flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
-  if (encoding === undefined) await predictImages(model, inputs, { top, json })
+  if (encoding === undefined || encoding.kind === 'image') await predictImages(model, inputs, { top, json })
   else
     for (const input of inputs) {
       if (isTablePath(input)) await predictTable(model, encoding, input, { json })
@@ -48,7 +48,7 @@ interface Shown {
 
 async function predictImages(model: TrainedModel, inputs: readonly string[], { top, json }: Shown): Promise<void> {
   for (const image of (await Promise.all(inputs.map(imageFiles))).flat()) {
-    const [classes = []] = model.classify(await readImage(image, model.input), { top })
+    const [classes = []] = model.classify(await readImage(image, model), { top })
     tell(json ? JSON.stringify({ file: image, classes }) : `${external(image)}: ${likeliest(classes)}`)
   }
 }

@@ -22,7 +22,7 @@ const FILES_NAMED = 5
 export async function openImageFolder(path: string, options: ImageFolderOptions = {}): Promise<Dataset> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'name a folder of images')
   const root = resolve(path)
-  const { name = basename(root), recipe, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)
+  const { name = basename(root), recipe, encoding, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)
   const { classNames, ...parts } = await splitImages(root, { fraction: testFraction, seed })
   const samples = (classes: Classes) => samplesOf(classes, classNames, recipe)
   const [train, test] = [samples(parts.train), samples(parts.test)]
@@ -36,6 +36,7 @@ export async function openImageFolder(path: string, options: ImageFolderOptions 
     test: kept[1]!,
     ...normalisation,
     augmentation: NO_AUGMENTATION,
+    encoding,
     feed
   }
 }

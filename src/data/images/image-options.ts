@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { ImageEncoding } from '../../formats/encoding.js'
 import { IMAGENET_PIXELS } from '../../model/zoo/family.js'
 import type { Normalisation } from '../../model/normalisation.js'
 import { Faults } from '../../schema/faults.js'
@@ -91,6 +92,7 @@ type Checked = CheckedOptions<typeof imageOptions> & { readonly size: number }
 export interface ImageFolderPlan {
   readonly name: string | undefined
   readonly recipe: ImageRecipe
+  readonly encoding: ImageEncoding
   readonly normalisation: Normalisation
   readonly testFraction: number
   readonly seed: number
@@ -107,8 +109,18 @@ export function imageFolderPlan(given: ImageFolderOptions, path = ''): ImageFold
   refuseContradictions(options, (name, received, fix) => faults.refuse(path === '' ? name : `${path}.${name}`, received, fix))
   faults.throwAny()
   const { name, size, channels, flip, crop: cropped, colour: jitter, testFraction, seed, check } = options
-  const recipe = { size, channels, flip, centre: size / resizeOf(options), crop: cropped, colour: jitter }
-  return { name, recipe, normalisation: normalisationOf(options), testFraction, seed, check, feed: feedOf(options) }
+  const resize = resizeOf(options)
+  const recipe = { size, channels, flip, centre: size / resize, crop: cropped, colour: jitter }
+  return {
+    name,
+    recipe,
+    encoding: { kind: 'image', resize },
+    normalisation: normalisationOf(options),
+    testFraction,
+    seed,
+    check,
+    feed: feedOf(options)
+  }
 }
 
 function resizeOf({ size, resize = Math.round(size / 0.875) }: Checked): number {

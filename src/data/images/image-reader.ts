@@ -18,6 +18,9 @@ export interface ImageRecipe {
   readonly colour: ColourJitter
 }
 
+/** Which region of an image becomes a sample, of which size. */
+export type SquareRecipe = Pick<ImageRecipe, 'size' | 'channels' | 'centre' | 'crop'>
+
 /** The index of the draw for the flip; crops use lower ones. */
 const FLIP_DRAW = 16
 
@@ -32,21 +35,26 @@ export function openReader(recipe: ImageRecipe): ReadSample {
   return async (path, to, draws) => {
     // Synchronously in this thread: libuv's few threads serve the whole process and decode images.
     const bytes = readFileSync(path)
-    const image = sharp(bytes, { failOn: 'error', limitInputPixels: pixelLimit(bytes.length) })
-    const { autoOrient: size } = await image.metadata()
-    const pixels = await resizedRegion(image, size, regionOf(size, recipe, draws), recipe)
+    const pixels = await sampleOf(bytes, recipe, draws)
     const flip = recipe.flip && draws !== undefined && draws.four(FLIP_DRAW)[0] < 0.5
     const colour = draws && randomColourTransform(recipe.colour, draws)
     toPlanes(pixels, to, { width: recipe.size, channels: recipe.channels, flip, colour })
   }
 }
 
-function regionOf(image: ImageSize, { crop, centre }: ImageRecipe, draws: Draws | undefined): Region {
+/** The bytes of an image file as pixels (size, size, channels): the centre crop without draws. */
+export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: Draws): Promise<Buffer> {
+  const image = sharp(bytes, { failOn: 'error', limitInputPixels: pixelLimit(bytes.length) })
+  const { autoOrient: size } = await image.metadata()
+  return resizedRegion(image, size, regionOf(size, recipe, draws), recipe)
+}
+
+function regionOf(image: ImageSize, { crop, centre }: SquareRecipe, draws: Draws | undefined): Region {
   return crop && draws ? randomRegion(image, crop, draws) : centralRegion(image, centre)
 }
 
 /** The region, scaled to (size, size): bytes (size, size, channels). */
-function resizedRegion(image: Sharp, whole: ImageSize, region: Region, { size, channels }: ImageRecipe): Promise<Buffer> {
+function resizedRegion(image: Sharp, whole: ImageSize, region: Region, { size, channels }: SquareRecipe): Promise<Buffer> {
   const upright = image.autoOrient()
   const shrink = Math.min(region.width, region.height) / size
   const scaled =

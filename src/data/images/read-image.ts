@@ -1,28 +1,31 @@
 import { readFile, stat } from 'node:fs/promises'
 import { invalidOption, messageOf } from '../../errors.js'
+import type { SampleEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { pixelLimit, toPlanes } from './pixels.js'
 
 /** The path of an image file, the bytes of one, or a stream of its bytes. */
 export type ImageSource = string | Uint8Array | AsyncIterable<Uint8Array>
 
+/** A model whose samples are images. */
+export interface ImageModel {
+  /** One sample's shape. */
+  readonly input: readonly number[]
+  readonly encoding?: SampleEncoding | undefined
+}
+
 /** As `readImage`. */
-export async function imageSample(image: ImageSource, shape: readonly number[]): Promise<Uint8Array> {
+export async function imageSample(image: ImageSource, sampleOrModel: readonly number[] | ImageModel): Promise<Uint8Array> {
+  const { input: shape, encoding }: ImageModel = 'input' in sampleOrModel ? sampleOrModel : { input: sampleOrModel }
   const [channels, height, width, ...more] = shape
   if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
     throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')
-  const { default: sharp } = await import('sharp')
   const name = typeof image === 'string' ? image : 'image'
   const bytes = await contentOf(image)
   let pixels: Uint8Array
   try {
-    pixels = await sharp(bytes, { limitInputPixels: pixelLimit(bytes.length) })
-      .autoOrient()
-      .flatten({ background: 'white' })
-      .resize(width, height, { fit: 'cover' })
-      .toColourspace(channels === 1 ? 'b-w' : 'srgb')
-      .raw({ depth: 'uchar' })
-      .toBuffer()
+    if (encoding?.kind === 'image') pixels = await centreOf(bytes, { size: width, channels, resize: encoding.resize })
+    else pixels = await covering(bytes, { width, height, channels })
   } catch (cause) {
     const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
     throw corruptFile(name, { expected: 'an image', found: messageOf(cause).replace(/:$/, ''), fix, cause })
@@ -30,6 +33,29 @@ export async function imageSample(image: ImageSource, shape: readonly number[]):
   const sample = new Uint8Array(pixels.length)
   toPlanes(pixels, sample, { width, channels })
   return sample
+}
+
+/** As the images of a folder are measured. */
+async function centreOf(
+  bytes: Uint8Array,
+  { size, channels, resize }: { readonly size: number; readonly channels: 1 | 3; readonly resize: number }
+): Promise<Uint8Array> {
+  const { sampleOf } = await import('./image-reader.js')
+  return sampleOf(bytes, { size, channels, centre: size / resize, crop: false })
+}
+
+async function covering(
+  bytes: Uint8Array,
+  { width, height, channels }: { readonly width: number; readonly height: number; readonly channels: 1 | 3 }
+): Promise<Uint8Array> {
+  const { default: sharp } = await import('sharp')
+  return sharp(bytes, { limitInputPixels: pixelLimit(bytes.length) })
+    .autoOrient()
+    .flatten({ background: 'white' })
+    .resize(width, height, { fit: 'cover' })
+    .toColourspace(channels === 1 ? 'b-w' : 'srgb')
+    .raw({ depth: 'uchar' })
+    .toBuffer()
 }
 
 async function contentOf(image: ImageSource): Promise<Uint8Array> {

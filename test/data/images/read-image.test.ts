@@ -6,7 +6,12 @@ import sharp from 'sharp'
 import { refused } from '../../support/codes.js'
 import { rejection } from '../../support/rejection.js'
 import { Folder } from '../support/files.js'
-import { readImage } from '../../../src/data/datasets.js'
+import { openDataForModel } from '../../../src/data/data-for-model.js'
+import type { StreamedSamples } from '../../../src/data/dataset.js'
+import { imageFolder, readImage } from '../../../src/data/datasets.js'
+import { openReader, type ImageRecipe } from '../../../src/data/images/image-reader.js'
+import { elements } from '../../../src/model/graph.js'
+import { photo, PHOTO_CLASSES, writePhotos } from '../support/photos.js'
 
 /** As PNG has it (ISO 3309). */
 function crc32(bytes: Uint8Array): number {
@@ -30,6 +35,31 @@ describe('readImage', () => {
     await sharp(Uint8Array.from(pixels), { raw: { width, height, channels } }).png().toFile(path)
     return path
   }
+
+  it('gives a model the pixels that it is measured with on a folder, large images and small ones, turned ones and grey', async () => {
+    await writePhotos(join(folder.path, 'photos'), 4)
+    const [first] = PHOTO_CLASSES
+    await photo(first!, 9)
+      .resize(300, 200)
+      .jpeg()
+      .withMetadata({ orientation: 6 })
+      .toFile(join(folder.path, 'photos', first!, 'turned.jpg'))
+    for (const options of [{ size: 16 }, { size: 32, resize: 50 }, { size: 64, channels: 1 as const }, { size: 24, resize: 24 }]) {
+      const { sample: input, encoding, test, train } = await imageFolder(join(folder.path, 'photos'), { ...options, testFraction: 0.5 })
+      const model = { name: 'm', input, encoding }
+      const { reader } = test as StreamedSamples
+      const read = openReader(reader.options as ImageRecipe)
+      const evaluated = (await openDataForModel(join(folder.path, 'photos'), model)).test as StreamedSamples
+      const readAgain = openReader(evaluated.reader.options as ImageRecipe)
+      for (const item of [...(test as StreamedSamples).items, ...(train as StreamedSamples).items]) {
+        const [wanted, again] = [new Uint8Array(elements(input)), new Uint8Array(elements(input))]
+        await read(item, wanted, undefined)
+        await readAgain(item, again, undefined)
+        expect(await readImage(item, model)).to.deep.equal(wanted)
+        expect(again).to.deep.equal(wanted)
+      }
+    }
+  })
 
   it('gives an image of the right size as it is, plane by plane', async () => {
     const colour = await png('colour', [10, 20, 30, 40, 50, 60], 2, 1, 3)
