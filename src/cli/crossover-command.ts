@@ -51,7 +51,7 @@ interface CrossoverRun {
   readonly output: OutputLoss
 }
 
-/** `arbalest crossover`: runs the jobs and reports their events. Fails if one of them fails. */
+/** `arbalest crossover`: runs the jobs and reports their events. Fails if one of them fails or lacks a checkpoint. */
 async function runCrossover({ configs, values, json, output }: CrossoverRun): Promise<ExitCode> {
   const jobs: TrainOptions[] = []
   for (const file of configs) {
@@ -72,9 +72,14 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
   const isHeard = isFirstProcess()
   for await (const event of all) {
     if (isHeard && !output.isLost) show(event)
-    failed ||= event.event === 'failed'
+    failed ||= event.event === 'failed' || lacksCheckpoint(event)
   }
-  return signals.exitCode ?? (failed ? EXIT.failed : EXIT.done)
+  return failed ? EXIT.failed : (signals.exitCode ?? EXIT.done)
+}
+
+/** Whether this is the end of a job of which not every checkpoint could be written. */
+function lacksCheckpoint(event: CrossoverEvent): boolean {
+  return event.event === 'finished' && 'job' in event && event.checkpoints === 'incomplete'
 }
 
 /** The pages that jobs have by their own options. A job whose port cannot be had fails with that itself. */

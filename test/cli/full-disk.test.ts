@@ -75,6 +75,23 @@ describe('arbalest train where files cannot be written', function () {
     expect(stderr.match(/^warning: no checkpoint of iteration \d+: .*ENOENT.*; the run goes on$/gm), stderr).to.have.length(1)
   })
 
+  it('fails with a job of `crossover` that lacks a checkpoint, however it is stopped', async () => {
+    const [kept, config] = [join(folder.path, 'kept'), join(folder.path, 'job.config.mjs')]
+    const job = { model: 'mlp', data: 'mnist', dataDir: few.directory, learners: 1, batch: 8, until: { steps: 1e8, seconds: 120 } }
+    const checkpoint = { dir: kept, period: 50 }
+    await writeFile(config, `export default ${JSON.stringify({ ...job, evaluateEvery: 1e5, checkpoint })}`)
+    const other = join(folder.path, 'other.config.mjs')
+    await writeFile(other, `export default ${JSON.stringify({ ...job, evaluateEvery: 1e5 })}`)
+    const { child, ended, said } = start(['crossover', config, other, '--policy', 'crossed', '--json'])
+    await said('"event":"checkpoint"')
+    await rm(kept, { recursive: true, maxRetries: 20 })
+    await said('"code":"WRITE_FAILED"')
+    child.kill('SIGTERM')
+    const { code, lines, stderr } = await ended
+    expect(lines.find(({ event, job: number }) => event === 'finished' && number === 0)).to.include({ checkpoints: 'incomplete' })
+    expect(code, stderr).to.equal(1)
+  })
+
   it('says so in its last line', async () => {
     const kept = join(folder.path, 'kept')
     const { child, ended, said } = start([...ENDLESS, '--checkpoint-dir', kept, '--checkpoint-period', '50'])
