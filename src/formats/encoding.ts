@@ -72,6 +72,11 @@ export interface ImageEncoding {
   readonly resize: number
 }
 
+/** The crop that ImageNet's validation images usually have: an eighth of the shorter side is cut off. */
+export function usualCrop(size: number): ImageEncoding {
+  return { kind: 'image', resize: Math.round(size / 0.875) }
+}
+
 /** How many features a row has. */
 export function featuresOf({ columns }: Pick<TableEncoding, 'columns'>): number {
   return columns.reduce((sum, column) => sum + widthOf(column), 0)

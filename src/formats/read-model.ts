@@ -4,7 +4,7 @@ import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
-import { parseEncoding } from './encoding.js'
+import { parseEncoding, usualCrop, type SampleEncoding } from './encoding.js'
 import { corruptFile } from './file-errors.js'
 import { isHuggingFaceFolder } from './huggingface/folder.js'
 import { readFolderModel } from './huggingface/read-folder-model.js'
@@ -41,7 +41,7 @@ export async function readModelFile(
   const { metadata, elementCount } = await headerOf(path)
   const model = given ?? (await describedModel(metadata, elementCount, path))
   const { parameters, statistics, loaded, initialised, unused } = await importFile(path, model, options)
-  const encoding = metadata['encoding'] === undefined ? undefined : parseEncoding(metadata['encoding'], path, model.input)
+  const encoding = encodingOf(metadata, path, model)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
     model,
@@ -77,6 +77,15 @@ async function describedModel(metadata: Metadata, elementCount: number, path: st
   }
   const message = `model: received none; ${path} does not describe its model: give it with \`model\` (--model NAME)`
   throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
+}
+
+/** A file from elsewhere does not say how images were cropped: zoo models of photographs were measured with the usual crop, as their normalisation is the usual one. */
+function encodingOf(metadata: Metadata, path: string, model: Model): SampleEncoding | undefined {
+  const { encoding, [DESCRIPTION]: description } = metadata
+  if (encoding !== undefined) return parseEncoding(encoding, path, model.input)
+  const [, height = 0, width] = model.input
+  const isElsewhere = description === undefined && pixelNormalisation(model) !== undefined && height === width
+  return isElsewhere ? usualCrop(height) : undefined
 }
 
 function normalisationOf(metadata: Metadata, path: string): Normalisation | undefined {

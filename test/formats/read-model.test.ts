@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
+import { DESCRIPTION, describe as describeModel } from '../../src/formats/description.js'
 import { toPyTorchName } from '../../src/formats/import-weights.js'
 import { type ReadModelOptions } from '../../src/formats/read-model.js'
 import { writeSafetensors } from '../../src/formats/safetensors.js'
@@ -17,6 +18,23 @@ async function writeBare(file: string, model: Model, metadata: Record<string, st
   )
   await writeSafetensors(file, tensors, { metadata, sync: false })
 }
+
+describe('A model from a file that does not say how its images were cropped', function () {
+  this.timeout(60_000)
+
+  it('takes the usual crop where it is one of photographs in colour, unless the file describes its model', async () => {
+    await using folder = await Folder.make()
+    const file = join(folder.path, 'bare.safetensors')
+    const encodingOf = async (name: string, size: number, described = false) => {
+      const model = modelNamed(name, { input: [3, size, size], classes: 2 })
+      await writeBare(file, model, described ? { [DESCRIPTION]: describeModel(model), mean: '[0]', std: '[1]' } : {})
+      return (await readModel(file, { ...(!described && { model }), strict: false })).encoding
+    }
+    expect(await encodingOf('resnet18', 64)).to.deep.equal({ kind: 'image', resize: 73 })
+    expect(await encodingOf('resnet18', 64, true)).to.equal(undefined)
+    expect(await encodingOf('resnet20', 32)).to.equal(undefined)
+  })
+})
 
 describe('A model from a file that does not say how its samples were normalised', function () {
   this.timeout(60_000)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { ImageEncoding } from '../../formats/encoding.js'
+import { usualCrop, type ImageEncoding } from '../../formats/encoding.js'
 import { IMAGENET_PIXELS } from '../../model/zoo/family.js'
 import type { Normalisation } from '../../model/normalisation.js'
 import { Faults } from '../../schema/faults.js'
@@ -123,7 +123,7 @@ export function imageFolderPlan(given: ImageFolderOptions, path = ''): ImageFold
   }
 }
 
-function resizeOf({ size, resize = Math.round(size / 0.875) }: Checked): number {
+function resizeOf({ size, resize = usualCrop(size).resize }: Checked): number {
   return resize
 }
 

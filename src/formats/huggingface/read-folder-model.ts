@@ -93,6 +93,14 @@ function wantedOf({ model, pixels }: HuggingFaceFolder, context: number | undefi
   return side === undefined ? {} : { input: [channels !== undefined && channels > 0 ? channels : 3, side, side] }
 }
 
-function encodingOf({ tokenizer, model: { classes } }: HuggingFaceFolder, { input }: Model): { readonly encoding?: SampleEncoding } {
-  return tokenizer ? { encoding: { kind: 'language', tokenizer, vocabulary: classes, length: input[0]! } } : {}
+function encodingOf(
+  { tokenizer, pixels, model: { classes } }: HuggingFaceFolder,
+  { input }: Model
+): { readonly encoding?: SampleEncoding } {
+  if (tokenizer) return { encoding: { kind: 'language', tokenizer, vocabulary: classes, length: input[0]! } }
+  const [channels, side = 0] = input
+  const { size, resize } = pixels ?? {}
+  if (size === undefined || resize === undefined || (channels !== 1 && channels !== 3)) return {}
+  // In their ratio: the images of the model may have another size than those of the preprocessor.
+  return { encoding: { kind: 'image', resize: side * (resize / size) } }
 }

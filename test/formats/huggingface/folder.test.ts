@@ -106,6 +106,18 @@ describe('A Hugging Face folder', function () {
     await refused('INVALID_OPTION', () => scaled({ size: 48, resize: 40 }), 'images.resize: received 40')
   })
 
+  it('says how images are cropped, in the ratio of its own pixels', async () => {
+    await saveModel(`${path}-images/`, savedOf(RESNET))
+    const preprocessor = (content: object) => writeFile(join(`${path}-images`, 'preprocessor_config.json'), JSON.stringify(content))
+    const encoding = async () => (await readModel(`${path}-images`)).encoding
+    await preprocessor({ size: 32 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 32 })
+    await preprocessor({ size: { shortest_edge: 40 }, crop_size: 32, do_center_crop: true })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 40 })
+    await preprocessor({})
+    expect(await encoding()).to.equal(undefined)
+  })
+
   it('may have its weights in shards', async () => {
     await shard(path)
     expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)
