@@ -35,6 +35,7 @@ export type {
   SynchroniserStatus
 } from '../protocols/protocols.js'
 export type { Intervention, RunChange, RunPlace, SettingChange } from '../schedules/interventions.js'
+export type { Monitored } from '../options/until.js'
 
 export { compile, type CompileOptions } from '../compiler/compile.js'
 export type { MemoryLimit } from '../compiler/tiers/fit.js'

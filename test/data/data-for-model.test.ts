@@ -57,7 +57,7 @@ describe('openDataForModel', () => {
     it(`takes the classes of a folder of ${kind} by their names, where it has some of the model's, or in another order`, async () => {
       const of = async (classes: readonly string[], ofModel: readonly string[]) => {
         const { classes: count, classNames, test } = await open(classes, ofModel)
-        const labels = [...(test as DatasetSpec | StreamedSamples).labels!]
+        const labels = [...test.labels!]
         return [count, classNames, (test as DatasetSpec).classes, labels]
       }
       const three = ['bad', 'fair', 'good']

@@ -9,6 +9,7 @@ import type { StoredDataset } from '../../../src/data/dataset.js'
 import { decodeModel } from '../../formats/support/decode-onnx.js'
 import { stateAt } from '../../checkpoints/support/measured-state.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
+import type { EvaluatedEvent } from '../../../src/observe/events.js'
 import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
 import { runOnnx } from '../../formats/support/onnxruntime.js'
@@ -98,18 +99,18 @@ describe('arbalest export, import, eval and predict', function () {
     const untrained = at('untrained.safetensors')
     expect((await run(['import', file, '--reinitialise', '*', '--out', untrained])).code).to.equal(0)
     const kept = at('kept')
-    const checkpoint = (iteration: number, testAccuracy: number | undefined, from: string) => ({
+    const checkpoint = (iteration: number, measured: Partial<EvaluatedEvent> | undefined, from: string) => ({
       iteration,
       files: { [MODEL_FILE]: (path: string) => copyFile(from, path) },
-      state: stateAt(iteration, testAccuracy === undefined ? undefined : { testAccuracy })
+      state: stateAt(iteration, measured)
     })
     const measured = async (...flags: string[]) => (await run(['eval', kept, '--json', ...flags])).lines[0]!
     {
       await using store = await CheckpointStore.open(kept)
       await store.write(checkpoint(1, undefined, untrained))
       expect(await measured('--best')).to.include({ event: 'failed', code: 'INVALID_OPTION' })
-      await store.write(checkpoint(2, 0.9, file))
-      await store.write(checkpoint(3, 0.1, untrained))
+      await store.write(checkpoint(2, { testAccuracy: 0.9 }, file))
+      await store.write(checkpoint(3, { testAccuracy: 0.1 }, untrained))
     }
     expect((await measured())['testAccuracy']).to.be.below(0.5)
     expect(await measured('--best')).to.include({ testAccuracy })
