@@ -1,7 +1,6 @@
 import { extname } from 'node:path'
 import { invalidOption } from '../errors.js'
 import type { SampleEncoding } from '../formats/encoding.js'
-import { inClassesOf } from './classes-of-model.js'
 import type { Dataset } from './dataset.js'
 import { textNames } from './dataset-names.js'
 import { datasetByEncoding, datasetFromTexts } from './datasets.js'
@@ -34,6 +33,7 @@ export interface DataForModelOptions {
  * a class that the model does not have.
  */
 export async function openDataForModel(nameOrPath: string, model: ModelInput, options: DataForModelOptions = {}): Promise<Dataset> {
+  const { inClassesOf } = await import('./classes-of-model.js')
   return inClassesOf(model, await encodedForModel(nameOrPath, model, options), nameOrPath)
 }
 
