@@ -37,7 +37,7 @@ const LONGEST_FIRST = [
   'test/oracle/oracle.test.ts',
   'test/run/large-models.test.ts',
   'test/run/devices.test.ts',
-  'test/run/interventions.test.ts',
+  'test/run/changes/interventions.test.ts',
   'test/run/native.test.ts',
   'test/engine/synchronisers.test.ts'
 ]

@@ -98,7 +98,7 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'explain',
     description: 'Shows the operators of a training step with their arithmetic, time and memory.',
     module: './explain/explain-command.js',
-    imports: ['../run/explain-step.js', '../run/predict-step.js'],
+    imports: ['../run/explain/explain-step.js', '../run/explain/predict-step.js'],
     exported: 'defineExplain'
   },
   {

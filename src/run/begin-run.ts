@@ -7,9 +7,9 @@ import { statisticsReader } from './measure-central.js'
 import { measuredNeed, type MemoryBudget } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
 import type { OpenRun } from './open-run.js'
-import type { PreparedRun } from './prepare.js'
+import type { PreparedRun } from './prepare/prepare.js'
 import { resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
-import type { RunActors } from './run-actors.js'
+import type { RunActors } from './start/run-actors.js'
 
 /** What is recorded of the actors besides the events of the run. */
 export interface RunRecords {

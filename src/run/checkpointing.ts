@@ -14,8 +14,8 @@ import { capturedLearners, type LearnerSnapshots } from './captured-learners.js'
 import { allLearners, type AllLearners } from './hosts/all-learners.js'
 import type { LedHosts } from './hosts/meeting.js'
 import { addStates, ownedStates } from './hosts/owned-states.js'
-import type { RunActors } from './run-actors.js'
-import type { PreparedRun } from './prepare.js'
+import type { RunActors } from './start/run-actors.js'
+import type { PreparedRun } from './prepare/prepare.js'
 import type { Schedule } from './schedule.js'
 
 const WRITER = new URL('../actors/checkpoint-writer.js', import.meta.url)

@@ -1,7 +1,7 @@
 import { SEGMENTS, type Program } from '../compiler/program.js'
 import type { PlannedEvent, PlannedProgram } from '../observe/events.js'
-import { planRunSources, type PreparedRun } from './prepare.js'
-import type { RunPrograms } from './programs.js'
+import { planRunSources, type PreparedRun } from './prepare/prepare.js'
+import type { RunPrograms } from './prepare/programs.js'
 import { scheduleOf } from './schedule.js'
 
 /** The first step shows that everything works, the second that it still works after an update. */

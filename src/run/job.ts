@@ -28,7 +28,7 @@ import type {
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { TrainedModel } from '../trained/trained-model.js'
 import { answeredPort, type MessagePort } from '../runtime/port.js'
-import { MetricLog } from './metric-log.js'
+import { MetricLog } from './report/metric-log.js'
 import { RunDirectory } from './run-directory.js'
 
 /** The events of a Job by name, and `failed` with the error of a run that fails. */

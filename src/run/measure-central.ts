@@ -3,8 +3,8 @@ import { openDataForModel } from '../data/data-for-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { evaluate, type Measurement } from '../trained/evaluate.js'
-import type { RunActors } from './run-actors.js'
-import type { PreparedRun } from './prepare.js'
+import type { RunActors } from './start/run-actors.js'
+import type { PreparedRun } from './prepare/prepare.js'
 
 /** Reads the batch-norm statistics of the model that the evaluators' replica holds. */
 export function statisticsReader(

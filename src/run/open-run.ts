@@ -4,10 +4,10 @@ import type { PopulationEvent } from '../observe/events.js'
 import type { Settings } from '../options/settings.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import { leaderOf, type Hosts } from './hosts/meeting.js'
-import { Interventions } from './interventions.js'
+import { Interventions } from './changes/interventions.js'
 import type { JobControl } from './job.js'
-import { prepareRun, type PreparedRun } from './prepare.js'
-import { costWarnings } from './run-cost.js'
+import { prepareRun, type PreparedRun } from './prepare/prepare.js'
+import { costWarnings } from './explain/run-cost.js'
 import type { RunModules } from './run-modules.js'
 
 /** A run that is prepared and has not ended. */

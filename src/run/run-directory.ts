@@ -8,8 +8,8 @@ import { deferred, type Deferred } from '../runtime/promises.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required } from '../schema/group.js'
 import { kind, list, oneOf, text, truth, whole } from '../schema/values.js'
-import type { ChangeRequests } from './change-requests.js'
-import type { RunActors } from './run-actors.js'
+import type { ChangeRequests } from './changes/change-requests.js'
+import type { RunActors } from './start/run-actors.js'
 
 /** What a message does: `look` is answered at once; `change` makes the learners rest first. */
 type Effect = 'look' | 'change'

@@ -8,8 +8,8 @@ import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Intervention } from '../schedules/interventions.js'
 import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import { replayed, StoppingRules } from './evaluation-rules.js'
-import type { PreparedRun } from './prepare.js'
-import { perSecond } from './progress-meter.js'
+import type { PreparedRun } from './prepare/prepare.js'
+import { perSecond } from './report/progress-meter.js'
 
 export function startedEvent({ model, dataset, settings, programs, schedule, need, restoration, hosts }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings

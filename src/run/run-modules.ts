@@ -1,6 +1,6 @@
 import type { HostsSpec } from '../engine/contract.js'
 import type { Settings } from '../options/settings.js'
-import type { SharedDevice } from './shared-device.js'
+import type { SharedDevice } from './start/shared-device.js'
 
 /** The modules that a run loads; tests replace them by fakes. */
 export interface RunModules {

@@ -3,8 +3,8 @@ import { GivenPopulation, type PopulationControl } from '../tuner/population-con
 import { TunedPopulation } from '../tuner/tuned-population.js'
 import { MemoryBudget, reserveGrowth } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
-import type { PreparedRun } from './prepare.js'
-import type { RunActors } from './run-actors.js'
+import type { PreparedRun } from './prepare/prepare.js'
+import type { RunActors } from './start/run-actors.js'
 
 /** What follows the given number or schedule of a run's learners, or tunes their number. */
 export function populationOf(

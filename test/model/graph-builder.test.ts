@@ -22,7 +22,7 @@ import {
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
 import { loadOperators } from '../../src/model/composed.js'
-import { explain } from '../../src/run/explain.js'
+import { explain } from '../../src/run/explain/explain.js'
 import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
 

@@ -5,7 +5,7 @@ import type { MessageOutcome } from '../../learner/learner-plugin.js'
 import type { PopulationStatus } from '../../protocols/protocols.js'
 import { invalidOption } from '../../errors.js'
 import { poll } from '../../poll.js'
-import type { RunLearners } from '../run-learners.js'
+import type { RunLearners } from '../start/run-learners.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
 

@@ -2,8 +2,8 @@ import type { Engine } from '../../engine/contract.js'
 import type { FinishedEvent } from '../../observe/events.js'
 import { checkGrowth, MemoryBudget } from '../memory/budget.js'
 import type { MemoryNeed } from '../memory/need.js'
-import type { PreparedRun } from '../prepare.js'
-import type { RunActors } from '../run-actors.js'
+import type { PreparedRun } from '../prepare/prepare.js'
+import type { RunActors } from '../start/run-actors.js'
 import type { Follower } from './follower.js'
 
 /** Obeys the first host to the end. Afterwards the first evaluator's replica holds the model. */

@@ -1,7 +1,7 @@
 import type { JobScope } from '../../actors/job-scope.js'
 import type { HostTierSpec, MovedVectorsUse } from '../../engine/contract.js'
 import type { Settings } from '../../options/settings.js'
-import type { PreparedRun } from '../prepare.js'
+import type { PreparedRun } from '../prepare/prepare.js'
 
 /** The second tier of the run's vectors, which its group, its learners and its evaluators use; undefined if all of them lie on the device. */
 export function movedVectors({ moved, settings, programs }: PreparedRun, { engine, handles }: JobScope): MovedVectorsUse | undefined {

@@ -1,5 +1,5 @@
 import type { JobScope } from '../../actors/job-scope.js'
-import type { PreparedRun } from '../prepare.js'
+import type { PreparedRun } from '../prepare/prepare.js'
 
 /** Tells the most memory that has been allocated on a device since now, and the samples, which lie in the machine's memory outside of any GPU. */
 export function watchMemory(

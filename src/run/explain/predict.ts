@@ -1,0 +1,13 @@
+import type { PredictOptions } from '../../options/explain.js'
+import type { Prediction } from './prediction.js'
+
+/**
+ * How long a training step of a model takes on many machines, and which way to exchange is the fastest: from the arithmetic and the bytes of each operator, the
+ * order in which backward finishes the gradients, and links that flows share fairly. GPUs that this machine does not have get the speed of a large one of today.
+ *
+ * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
+ */
+export async function predict(options: PredictOptions): Promise<Prediction> {
+  const { predictStep } = await import('./predict-step.js')
+  return predictStep(options)
+}

@@ -1,0 +1,79 @@
+import type { Dataset } from '../../data/dataset.js'
+import { readsText } from '../../data/dataset-names.js'
+import { openData, type OpenDatasetOptions } from '../../data/open.js'
+import type { Engine } from '../../engine/contract.js'
+import { invalidOption } from '../../errors.js'
+import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/folder.js'
+import { checkFolderWeights } from '../../formats/huggingface/read-folder-model.js'
+import { loadOperators } from '../../model/composed.js'
+import type { Model } from '../../model/model.js'
+import { modelNamed } from '../../model/zoo/index.js'
+import type { Settings } from '../../options/settings.js'
+import { firstBatches } from './overfit.js'
+import { checkCost } from '../explain/run-cost.js'
+
+/** What a run trains, and on what. */
+export interface RunSubject {
+  readonly model: Model
+  readonly dataset: Dataset
+}
+
+/** The context of texts for a model of a folder, unless another is asked for. */
+const USUAL_CONTEXT = 128
+
+/** Opens the data, and finds or builds the model that suits it. Throws what these throw, and what `checkCost` throws. */
+export async function openSubject(given: Settings, engine: Engine): Promise<RunSubject> {
+  const initial = given.initial === undefined ? undefined : readFolder(given.initial)
+  if (initial) await checkFolderWeights(initial, initial.model.modelFor({}))
+  const dataset = await openDataset(given, initial)
+  checkCost(given, dataset, engine)
+  return { dataset, model: await openModel(given, dataset, initial) }
+}
+
+async function openDataset(
+  { data, dataDir: directory, context, tokenizer, images, table, overfit, batch }: Settings,
+  folder: HuggingFaceFolder | undefined
+): Promise<Dataset> {
+  const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
+  const dataset =
+    typeof data === 'string'
+      ? await openData(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) })
+      : data
+  return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
+}
+
+/** A model of a folder reads texts as it did before, in windows that a machine without a GPU can bear if nothing else is asked for. */
+function tokensOf(
+  { architecture, model, tokenizer, path }: HuggingFaceFolder,
+  given: Pick<OpenDatasetOptions, 'context' | 'tokenizer'>
+): Pick<OpenDatasetOptions, 'context' | 'tokenizer' | 'vocabulary'> {
+  if (architecture.samples !== 'tokens') return given
+  const files = given.tokenizer ?? tokenizer
+  if (files === undefined)
+    throw invalidOption(
+      'initial',
+      path,
+      'this folder has no tokenizer (tokenizer.json, or vocab.json and merges.txt): give one with tokenizer (--tokenizer)'
+    )
+  const context = given.context ?? Math.min(USUAL_CONTEXT, model.modelFor({}).input[0]!)
+  return { context, tokenizer: files, vocabulary: model.classes }
+}
+
+async function openModel(
+  { model: given, size, labelSmoothing }: Settings,
+  { sample: input, classes, encoding, train: { target } }: Dataset,
+  folder: HuggingFaceFolder | undefined
+): Promise<Model> {
+  if (folder && classes === 0) throw invalidOption('initial', folder.path, 'the targets of the data are numbers: its model is a classifier')
+  const model = folder
+    ? folder.model.modelFor({ input, classes })
+    : typeof given === 'string'
+      ? modelNamed(
+          given,
+          { input, classes, ...(encoding?.kind === 'tokens' && { tokens: encoding.tokens! }), ...(target && { target }) },
+          size
+        )
+      : given
+  await loadOperators(model)
+  return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
+}

@@ -1,0 +1,325 @@
+import { expect } from 'chai'
+import { actorsAt, type CentralMeasurement, type CentralModel } from '../../../src/actors/index.js'
+import type { FloatTensors } from '../../../src/formats/tensor.js'
+import { openDataset } from '../../../src/data/open.js'
+import { batchNorm2d, conv2d, defineModel, flatten, linear } from '../../../src/model/layers.js'
+import { checkpointsIn } from '../../../src/checkpoints/store.js'
+import type { Dataset } from '../../../src/data/dataset.js'
+import { loadModel } from '../../../src/trained/load-model.js'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { IntervenedEvent } from '../../../src/observe/events.js'
+import type { TrainOptions } from '../../../src/options/train-options.js'
+import type { Job } from '../../../src/run/job.js'
+import { train, trainWith } from '../../../src/run/train.js'
+import type { Intervention } from '../../../src/schedules/interventions.js'
+import { refused } from '../../support/codes.js'
+import { rejection } from '../../support/rejection.js'
+import { atRest, manyRounds, someRoundsLater, trainManyRounds } from '../support/talked-to.js'
+
+const WARM_LEARNER = new URL('../../fakes/warm-learner.js', import.meta.url)
+
+/** What programs may change, each in a few rounds' distance. */
+const CHANGES: Record<string, (job: Job) => Promise<unknown>> = {
+  'a constant learning rate': ({ actors }) => actors.synchroniser.ask.set({ learningRate: 0.003 }),
+  'a factor of the learning rate': ({ actors }) => actors.synchroniser.ask.set({ learningRate: { factor: 0.25 } }),
+  'alpha, momentum and period': ({ actors }) => actors.synchroniser.ask.set({ alpha: 0.2, momentum: 0.4, period: 3 }),
+  'more learners': ({ actors }) => actors.supervisor.ask.resize(3),
+  'fewer learners': ({ actors }) => actors.supervisor.ask.resize(1),
+  'another learner in a place': ({ actors }) => actors.supervisor.ask.replace(0),
+  'a measurement': ({ actors }) => actors.evaluator.ask.measure()
+}
+
+describe('a run that a program changes', () => {
+  for (const [what, change] of Object.entries(CHANGES))
+    it(`is repeated bit for bit with its interventions: ${what}`, async () => {
+      const job = await trainManyRounds()
+      const events: IntervenedEvent[] = []
+      job.on('intervened', (event) => void events.push(event))
+      await someRoundsLater(job, 50)
+      await change(job)
+      await someRoundsLater(job, 50)
+      await change(job)
+      const finished = await job.finished
+      expect(finished.interventions).to.have.length(2)
+      expect(events.map(({ intervention }) => intervention)).to.deep.equal(finished.interventions)
+      const repeated = await (await trainManyRounds({ interventions: throughJson(finished.interventions!) })).finished
+      expect(repeated.weightsSha256).to.equal(finished.weightsSha256)
+      expect(repeated.interventions).to.deep.equal(finished.interventions)
+      const undisturbed = await (await trainManyRounds()).finished
+      if (what === 'a measurement') expect(undisturbed.weightsSha256).to.equal(finished.weightsSha256)
+      else expect(undisturbed.weightsSha256).to.not.equal(finished.weightsSha256)
+      expect(undisturbed).to.not.have.property('interventions')
+    })
+
+  it('goes on, a round at least between two rests, however fast programs pause it', async () => {
+    const job = await trainManyRounds({ until: { steps: 200 } })
+    let rests = 0
+    const pauseAgain = async (): Promise<void> => {
+      while (true) {
+        // The next pause is asked for before this one has been lifted.
+        const paused = [job.actors.synchroniser.ask.pause(), job.actors.synchroniser.ask.pause()]
+        rests++
+        await Promise.all(paused)
+        await job.actors.synchroniser.ask.resume()
+      }
+    }
+    const senders = [1, 2, 3].map(() => rejection(pauseAgain()))
+    expect((await job.finished).iterations).to.equal(200)
+    for (const end of await Promise.all(senders)) expect(end).to.have.property('code', 'ACTOR_GONE')
+    expect(rests).above(20)
+  })
+
+  it('is the run of other options from its beginning if it is changed before its first round', async () => {
+    const changed = await trainManyRounds({ learners: 3, synchroniser: { period: 2 }, until: { steps: 300 } })
+    const options: Partial<TrainOptions> = { learners: 2, until: { steps: 300 } }
+    const job = await trainManyRounds(options)
+    const { supervisor, synchroniser } = job.actors
+    await Promise.all([supervisor.ask.resize(3), synchroniser.ask.set({ period: 2 })])
+    const finished = await job.finished
+    expect(finished.interventions?.map(({ kind, round }) => [kind, round])).to.deep.equal([
+      ['resize', 0],
+      ['set', 0]
+    ])
+    expect(finished.weightsSha256).to.equal((await changed.finished).weightsSha256)
+    expect(finished.iterations).to.equal(300)
+    expect(finished.population).to.deep.equal([{ round: 0, learners: 3 }])
+  })
+
+  it('goes on from a checkpoint to the bits of the run that was not interrupted', async () => {
+    const learnerOptions = { temperature: 1 }
+    const whole = await manyRounds({ learner: WARM_LEARNER, learnerOptions, until: { steps: 1000 } })
+    const disturb = async (job: Job) => {
+      await atRest(job, 60, async () => {
+        await job.actors.synchroniser.ask.set({ learningRate: { factor: 0.5 }, period: 2, momentum: 0.3 })
+        await job.actors.learner<{ warm(by: number): number }>(1).ask.warm(0.25)
+        await job.actors.supervisor.ask.resize(3)
+      })
+      await atRest(job, 40, () => job.actors.supervisor.ask.replace(1))
+    }
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const stopped = train({ ...whole, checkpoint: { dir: folder } })
+      await disturb(stopped)
+      await stopped.actors.learner<{ warm(by: number): number }>(2).ask.warm(0.5)
+      await someRoundsLater(stopped, 20)
+      stopped.stop()
+      const { interventions } = await stopped.finished
+      expect(interventions?.map(({ kind }) => kind)).to.deep.equal(['pause', 'set', 'message', 'resize', 'pause', 'replace', 'message'])
+
+      const resumed = await train({ ...whole, checkpoint: { dir: folder } }).finished
+      const repeated = await train({ ...whole, interventions: interventions! }).finished
+      expect(resumed.interventions).to.deep.equal(interventions)
+      expect(resumed).to.include({ iterations: 1000, weightsSha256: repeated.weightsSha256, learners: 3 })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('calls the public methods of a learner’s class between two rounds', async () => {
+    const job = await trainManyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1 } })
+    const [first, second] = job.actors.learners<{ warm(by: number): number; weigh(values: Float32Array): number; fail(): void }>()
+    expect(await first!.ask.warm(0.5)).to.equal(1.5)
+    expect(await second!.ask.warm(0.25)).to.equal(1.25)
+    expect(await first!.ask.warm(0.5)).to.equal(2)
+    expect(await second!.ask.weigh(Float32Array.of(1, 2))).to.equal(3)
+    await refused('INVALID_STATE', () => first!.ask.fail(), 'as it was told')
+    await refused('UNKNOWN_NAME', () => (first! as never as { ask: { step(): Promise<void> } }).ask.step(), 'warm')
+    const finished = await job.finished
+    expect(finished.interventions).to.have.length(5)
+    const repeated = await trainManyRounds({
+      learner: WARM_LEARNER,
+      learnerOptions: { temperature: 1 },
+      interventions: throughJson(finished.interventions!)
+    })
+    expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
+  })
+
+  it('lets learners ask how others are, and tell what changes the run, but not wait for it', async () => {
+    const job = await trainManyRounds({ learner: new URL('../../fakes/talking-learner.js', import.meta.url), until: { steps: 300 } })
+    const finished = await job.finished
+    const told = finished.interventions?.filter(({ kind }) => kind === 'set')
+    expect(told).to.have.length(1)
+    const message = finished.interventions?.find(({ kind }) => kind === 'message')
+    expect(message).to.deep.include({ place: 0, method: 'hear', args: ['ask: INVALID_STATE, status: 2 learners'] })
+    const repeated = await trainManyRounds({
+      learner: new URL('../../fakes/talking-learner.js', import.meta.url),
+      until: { steps: 300 },
+      interventions: finished.interventions!
+    })
+    expect(await repeated.finished).to.include({ weightsSha256: finished.weightsSha256 })
+  })
+})
+
+describe('the actors of a run', () => {
+  it('rest between pause and resume, and answer meanwhile', async () => {
+    const job = await trainManyRounds()
+    const { synchroniser, supervisor, evaluator } = job.actors
+    await someRoundsLater(job, 10)
+    const { round } = await synchroniser.ask.pause()
+    expect(await synchroniser.ask.status()).to.include({ round, paused: true })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await synchroniser.ask.pause()).to.include({ round })
+    const { places } = await supervisor.ask.population()
+    expect(places.map(({ learner, state }) => [learner, state])).to.deep.equal([
+      [0, 'resting'],
+      [1, 'resting']
+    ])
+    const { testAccuracy } = await evaluator.ask.measure()
+    expect(testAccuracy).to.be.within(0.05, 1)
+    const { weights } = await synchroniser.ask.central()
+    expect(Object.values(weights).map(({ shape }) => shape)).to.deep.include([10])
+    expect((await synchroniser.ask.status()).round).to.equal(round)
+    await synchroniser.ask.resume()
+    await someRoundsLater(job, 10)
+    expect(await synchroniser.ask.status()).to.include({ paused: false })
+    await job.finished
+  })
+
+  it('give the central model as one that predicts, with its batch-norm statistics, in any thread', async () => {
+    const data = await openDataset('digits', { samples: 1000 })
+    const layers = [conv2d(4, 3), batchNorm2d(), flatten(), linear(10)]
+    const model = defineModel({ name: 'normalised', input: data.sample, layers })
+    const job = await trainManyRounds({ model, until: { steps: 400 } })
+    const elsewhere = actorsAt(job.connect())
+    let measured: CentralMeasurement | undefined
+    let central: CentralModel | undefined
+    await atRest(job, 20, async () => {
+      measured = await job.actors.evaluator.ask.measure()
+      central = await elsewhere.synchroniser.ask.model()
+      expect(central.round).to.equal(measured.round)
+      expect(central.weights).to.deep.equal((await job.actors.synchroniser.ask.central()).weights)
+    })
+    const { testAccuracy, testLoss } = await (await loadModel(central!)).evaluate(data)
+    expect(testAccuracy).to.equal(measured!.testAccuracy)
+    expect(testLoss).to.be.closeTo(measured!.testLoss, 1e-5)
+    const finished = await job.finished
+    expect(finished.interventions?.map(({ kind }) => kind)).to.deep.equal(['pause', 'measure', 'model'])
+    const repeated = await trainManyRounds({ model, until: { steps: 400 }, interventions: finished.interventions! })
+    expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
+    const [[name], ...others] = Object.entries(central!.weights) as [[string, unknown], ...[string, FloatTensors[string]][]]
+    await refused('UNKNOWN_NAME', () => loadModel({ ...central!, weights: Object.fromEntries(others) }), name)
+  })
+
+  it('tell the figures of each round until the run ends', async () => {
+    const job = await trainManyRounds({ until: { steps: 600 } })
+    const rounds: number[] = []
+    for await (const { round, loss, members } of job.actors.synchroniser.rounds(-1)) {
+      rounds.push(round)
+      expect(loss).to.be.within(0, 10)
+      expect(members.map(({ distance }) => distance! > 0)).to.deep.equal([true, true])
+    }
+    expect(rounds.length).above(100)
+    expect(rounds).to.deep.equal(Array.from({ length: rounds.length }, (_, i) => rounds[0]! + i))
+    await job.finished
+  })
+
+  it('refuse in one line what cannot be', async () => {
+    const job = await trainManyRounds()
+    const { synchroniser, supervisor, checkpoints, feeder, learner, evaluator } = job.actors
+    await refused('INVALID_OPTION', () => learner(7).ask.status(), 'place', '0 to 1')
+    await refused('INVALID_OPTION', () => learner<{ warm(): void }>(7).ask.warm(), 'place')
+    await refused('INVALID_OPTION', () => supervisor.ask.replace(2), 'place')
+    await refused('INVALID_OPTION', () => supervisor.ask.resize(0), 'learners')
+    await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 3 }), 'alpha')
+    await refused('INVALID_OPTION', () => synchroniser.ask.set({ speed: 3 } as never), 'speed')
+    await refused('INVALID_STATE', () => supervisor.ask.tuning(true), 'tuner')
+    await refused('INVALID_STATE', () => checkpoints.ask.save(), 'checkpoint')
+    await refused('INVALID_STATE', () => feeder.ask.status(), 'memory')
+    await refused('DATA_NOT_FOUND', () => evaluator.ask.measure('nothing-like-it'))
+    await refused('UNKNOWN_NAME', () => (synchroniser.ask as never as { stopping(): Promise<void> }).stopping(), 'pause')
+    await refused('UNKNOWN_NAME', () => learner<{ warm(): void }>(0).ask.warm(), 'warm')
+    await refused('ABORTED', () => synchroniser.askWith({ signal: AbortSignal.abort() }).status())
+    expect((await job.finished).interventions).to.equal(undefined)
+  })
+
+  it('refuse more learners than memory holds, and the run goes on as before', async () => {
+    const engine = new URL('../../fakes/filling-engine.js', import.meta.url)
+    const job = trainWith(await manyRounds(), { engine })
+    await someRoundsLater(job, 10)
+    await refused('OUT_OF_MEMORY', () => job.actors.supervisor.ask.resize(500), 'received 500', '498 more', 'use at most')
+    expect((await job.actors.supervisor.ask.population()).learners).to.equal(2)
+    const finished = await job.finished
+    expect(finished.interventions).to.equal(undefined)
+    expect(finished.weightsSha256).to.equal((await (await trainManyRounds()).finished).weightsSha256)
+  })
+
+  it('answer nothing more once the run has ended', async () => {
+    const job = await trainManyRounds()
+    const held = job.actors.synchroniser.ask.pause().then(() => job.actors.synchroniser.ask.roundsAfter(1e6))
+    await job.actors.synchroniser.ask.status()
+    await job.actors.supervisor.ask.population()
+    setTimeout(() => job.stop(), 50)
+    await refused('ACTOR_GONE', () => held)
+    await job.finished
+    for (const ask of [() => job.actors.synchroniser.ask.status(), () => job.actors.synchroniser.ask.pause()])
+      await refused('ACTOR_GONE', ask)
+    for await (const round of job.actors.synchroniser.rounds()) expect.fail(`round ${round.round}`)
+  })
+
+  it('are gone with the cause if the run fails', async () => {
+    const job = train({ model: 'mlp', data: 'cifar-10', dataDir: '/nowhere' })
+    const asked = job.actors.synchroniser.ask.status()
+    const { cause } = await refused('ACTOR_GONE', () => asked)
+    expect(cause).to.have.property('code', 'DATA_NOT_FOUND')
+  })
+
+  it('stop a run that rests to the model that it measures, keeps and gives', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = await manyRounds({ evaluateEvery: 0.5, until: { steps: 1e6 }, checkpoint: { dir: folder } })
+      const job = train(options)
+      await new Promise((resolve) => job.once('evaluated', resolve))
+      await someRoundsLater(job, 10)
+      await job.actors.synchroniser.ask.pause()
+      job.stop()
+      const finished = await job.finished
+      expect(finished).to.include({ reason: 'stopped', keptIteration: finished.iterations })
+      const [newest] = await checkpointsIn(folder)
+      expect(newest!.iteration).to.equal(finished.iterations)
+      const { testAccuracy } = await job.model.evaluate(options.data as Dataset)
+      expect(testAccuracy).to.equal(finished.testAccuracy)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('write the model that was trained, too, where a run has just gone on from its last checkpoint', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = await manyRounds({ until: { steps: 200 }, checkpoint: { dir: folder } })
+      const { testAccuracy } = await train(options).finished
+      const job = train({ ...options, until: { steps: 1e6 } })
+      const { synchroniser, checkpoints } = job.actors
+      await synchroniser.ask.pause()
+      const saved = await checkpoints.ask.save()
+      const model = await loadModel(saved)
+      expect((await model.evaluate(options.data as Dataset)).testAccuracy).to.equal(testAccuracy)
+      job.stop()
+      await job.finished
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('write checkpoints when a program asks', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const job = await trainManyRounds({ checkpoint: { dir: folder } })
+      await someRoundsLater(job, 20)
+      const [one, two] = await Promise.all([job.actors.checkpoints.ask.save(), job.actors.checkpoints.ask.save()])
+      expect(one).to.be.a('string').that.includes(folder)
+      expect(two).to.be.a('string')
+      const finished = await job.finished
+      const resumed = await train({ ...(await manyRounds()), checkpoint: { dir: folder, resume: one } }).finished
+      expect(resumed.weightsSha256).to.equal(finished.weightsSha256)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+function throughJson(interventions: readonly Intervention[]): readonly Intervention[] {
+  return JSON.parse(JSON.stringify(interventions)) as readonly Intervention[]
+}
