@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 type Nothing = undefined | null | false
 
-/** Calls `look` every so many milliseconds until it finds something, and returns that. Rejects with what `look` throws. */
+/** Calls `look` again and again, with a pause of `milliseconds` in between, until it finds something. Resolves with what it found. Rejects with the error that `look` throws. */
 export async function poll<Found extends object | true>(
   look: () => Found | Nothing | Promise<Found | Nothing>,
   milliseconds = 10

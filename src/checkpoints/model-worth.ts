@@ -10,12 +10,17 @@ type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss' | 'testMetrics'>
 export type Worth = readonly [score: number, negativeLoss: number]
 
 /** The figure of a measurement that counts, so that higher is better: if none is named, accuracy where there is one, else loss. */
-export function scoreOf({ testAccuracy, testLoss, testMetrics }: Scores, monitor?: Monitored): number {
-  if (monitor === undefined || monitor === 'accuracy') return testAccuracy ?? -testLoss
+export function scoreOf(scores: Scores, monitor?: Monitored): number {
+  const figure = figureOf(scores, monitor)
+  // Nothing would be better than what is no number.
+  return Number.isNaN(figure) ? -Infinity : figure
+}
+
+function figureOf({ testAccuracy, testLoss, testMetrics }: Scores, monitor: Monitored = 'accuracy'): number {
+  if (monitor === 'accuracy') return testAccuracy ?? -testLoss
   if (monitor === 'loss') return -testLoss
   // A run that was resumed with another monitor has not measured the figure before.
   const value = testMetrics?.[monitor] ?? NaN
-  if (Number.isNaN(value)) return -Infinity
   return SCALARS[monitor] === 'higher' ? value : -value
 }
 

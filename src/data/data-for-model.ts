@@ -27,10 +27,11 @@ export interface DataForModelOptions {
 }
 
 /**
- * Opens a data set to measure a trained model on, by its name or path, as the model's training data was encoded: all rows of a table by the columns and classes of those that the
- * model was trained on, a folder of texts in the length and the tokens of those, a text in windows of the model's tokens, images of its size and channels. Classes have the numbers
- * that the model has for their names. Throws what `openData` and `datasetByEncoding` throw, and INVALID_OPTION for a table or a text that does not suit the model, and for data with
- * a class that the model does not have.
+ * Opens a data set by its name or path to measure a trained model on it. The data set is encoded as the model's training data was. A table is read by the same columns, and all of its
+ * rows are test samples. A folder of texts has the same length and tokens. A text is cut into windows of the model's context. Images have the model's size, channels and crop. A class
+ * has the number that the model has for its name.
+ *
+ * Throws what `openData` and `datasetByEncoding` throw. Throws INVALID_OPTION for a table or a text that does not suit the model, and for a class that the model does not have.
  */
 export async function openDataForModel(nameOrPath: string, model: ModelInput, options: DataForModelOptions = {}): Promise<Dataset> {
   const { inClassesOf } = await import('./classes-of-model.js')

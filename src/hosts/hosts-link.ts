@@ -35,7 +35,7 @@ export async function endHosts(engine: Engine, hosts: Handle, seconds: number): 
   await within(seconds, `ended within ${seconds} s`, () => engine.hostsEnded(hosts))
 }
 
-/** Waits until all hosts have done something. Rejects with HOST_LOST after so many seconds. */
+/** Waits until `isDone`. Rejects with HOST_LOST after `seconds`; the error says that not all hosts have `done` it. */
 async function within(seconds: number, done: string, isDone: () => boolean): Promise<void> {
   const late = performance.now() + 1000 * seconds
   await poll(() => {

@@ -26,9 +26,7 @@ export class StoppingRules {
     if (loss !== undefined && scores.testLoss <= loss) return 'loss'
     if (seconds >= most) return 'seconds'
     if (unplanned) return undefined
-    const figure = scoreOf(scores, monitor)
-    // Of a model that has diverged: nothing would be better than what is no number.
-    const score = Number.isNaN(figure) ? -Infinity : figure
+    const score = scoreOf(scores, monitor)
     const better = this.#best === undefined || score - this.#best > minDelta
     if (better) this.#best = score
     this.#sinceBest = better ? 0 : this.#sinceBest + 1

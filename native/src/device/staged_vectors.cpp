@@ -49,10 +49,10 @@ struct StagedVectors::Window {
   // `summands`: room for the result's.
   AveragePass of(const AveragePass& pass, std::span<const void*> summands) const;
 
-  // Of the operands that the pass reads: transfer `turn`.
+  // Begins transfer `turn`, which brings the operands that the pass reads to the device.
   void fetch() const;
   void settle_fetch() const;
-  // Of those that it writes: transfer `turn + kTurns`.
+  // Begins transfer `turn + kTurns`, which takes the operands that the pass writes back to their tier.
   void store() const;
   void settle_store() const;
 };

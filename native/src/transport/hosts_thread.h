@@ -40,7 +40,7 @@ class HostsThread {
   using Bytes = std::vector<std::byte>;
 
   // How a client goes on after the loss of a host. Both are called in the hosts' thread, are short, and throw nothing but a fault of the
-  // program. From state() until go_on() the client starts no transfer; all that it had under way has been given up.
+  // program. Before state() the thread gives up all transfers of the client. Until go_on() the client starts no others.
   struct Recovery {
     uint64_t key;                                            // the same on all hosts, and of no other client of this one
     std::function<Bytes()> state;                            // may be called again before go_on(), if a further host is lost

@@ -14,7 +14,7 @@ export class ChangeRequests implements RunControl {
   readonly #waiting: ChangeRequest[] = []
   #onRequest: (() => void) | undefined
   #paused = false
-  /** How many of those that wait are made in this rest. */
+  /** How many of the waiting requests are made in this rest. */
   #due = 0
   #nextRest = 0
   #closed: ArbalestError | undefined
