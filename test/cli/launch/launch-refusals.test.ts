@@ -39,6 +39,12 @@ describe('arbalest launch', () => {
       expect(shown).to.include(`'${join(copy.folder, 'bin/arbalest.js')}' train`)
     })
 
+    it('shows the help of the training where that is asked for, and starts nothing', () => {
+      const { status, stdout } = copy.launch(['-n', '2', '--', 'train', '--help'])
+      expect(status).to.equal(0)
+      expect(stdout).to.match(/^Usage: train .*--learners/s)
+    })
+
     it('--json gives it as words, and goes to the training too', () => {
       const { stdout } = copy.launch(['-n', '2', '--dry-run', '--json', ...TRAIN])
       const shown = JSON.parse(stdout) as { event: string; processes: number; hosts: unknown; line: string[] }
