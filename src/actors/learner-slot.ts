@@ -32,10 +32,19 @@ export type Succession = 'now' | 'later' | 'none'
 
 /** The record of the learners that die and of those that take their places. */
 export interface MembershipRecord {
+  /** How the next learner in this place leaves that the run repeats of a recorded one; undefined if none does. */
+  planned(place: number): Departure | undefined
   /** A learner has died. Returns when another takes its place: `succession`, unless the run repeats a recorded one, which then decides. */
   died(place: number, departure: Departure, succession: 'now' | 'none'): Succession
   /** Another learner takes part from this round on, which begins with this iteration. */
   joined(place: number, from: { readonly round: number; readonly iteration: number }): void
+}
+
+/** Of a run that neither keeps a record nor repeats one. */
+export const NO_RECORD: MembershipRecord = {
+  planned: () => undefined,
+  died: (_place, _departure, succession) => succession,
+  joined: () => {}
 }
 
 export interface LearnerSlotOptions {
@@ -262,7 +271,7 @@ export class LearnerSlot {
   #replace(learner: number, error: Error, beforeFirstStep: boolean): void {
     const { engine, group, rank, limits, nextLearner, onFailure, record, leavesVacant } = this.#options
     const { round, iterations: iteration } = engine.groupStatus(group)
-    const departure = engine.evict(group, learner)
+    const departure = engine.evict(group, learner, record.planned(rank))
     this.#firstError ??= error
     this.#lastError = error
     this.#deaths++

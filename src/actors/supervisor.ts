@@ -8,7 +8,7 @@ import { recordedArguments, type RunChange, type RunPlace } from '../schedules/i
 import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
-import { LearnerSlot, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
+import { LearnerSlot, NO_RECORD, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { PopulationStatus, RunControl, SupervisorProtocol } from '../protocols/protocols.js'
@@ -91,8 +91,6 @@ export interface SupervisorOptions {
   /** What was decided about the number of learners so far. */
   readonly decisions?: () => readonly PopulationEvent[]
 }
-
-const NO_RECORD: MembershipRecord = { died: (_place, _departure, succession) => succession, joined: () => {} }
 
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8

@@ -140,9 +140,10 @@ export interface Engine {
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
   /**
    * Ends the learner's membership. The round that waits for it is completed without it. Returns how it has left, now or before; null for one that was no
-   * member, for asynchronous rules, and over hosts.
+   * member, for asynchronous rules, and over hosts. A learner that leaves before anybody has entered the round of `planned`, where it should have left
+   * within that round, leaves as planned.
    */
-  evict(group: Handle, learner: number): Departure | null
+  evict(group: Handle, learner: number, planned?: Departure): Departure | null
   /**
    * The learner shall leave in the next round as another has left, bit for bit: then `run` reports `evicted`, and `evict` ends its membership. Throws
    * INVALID_STATE while a round is in progress and where `evict` returns null, INVALID_OPTION for a departure between two rounds or from another one.

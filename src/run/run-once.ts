@@ -1,6 +1,7 @@
 import type { SkippedSample } from '../actors/feeder.js'
 import { runAllCleanUps, type JobScope } from '../actors/job-scope.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
+import { NO_RECORD } from '../actors/learner-slot.js'
 import { holdFolder } from '../checkpoints/store.js'
 import type { FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
@@ -38,7 +39,7 @@ export interface RunOnceOptions extends RunRecords {
 }
 
 /** Over several hosts deaths of learners are not recorded: a host cannot tell the others' rounds that it has not ended. */
-const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) => succession, joined: () => {}, isAwaiting: () => false }
+const UNRECORDED: RunHooks['record'] = { ...NO_RECORD, isAwaiting: () => false }
 
 /** A run that does not begin again. Every thread that it starts has ended when it returns or throws. */
 export async function runOnce(

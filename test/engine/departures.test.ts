@@ -93,6 +93,32 @@ describe('a departure', () => {
     expect(positions).to.deep.equal([12, 24, 32, 40])
   })
 
+  it('is as planned where the learner leaves before anybody has entered the round, and else as it was', () => {
+    const planned: Departure = { round: 1, iteration: 1, iterations: 0, until: 3, brought: [] }
+    const leaves = (leave: (run: GroupRun) => void): GroupRun => {
+      const run = threeLearners(rule({ name: 'sma' }, 3))
+      iterate(run, [0, 1, 2])
+      leave(run)
+      for (let i = 0; i < 3; i++) iterate(run, [0, 2])
+      return run
+    }
+    const asPlanned = leaves((run) => {
+      engine.depart(run.group, 1, planned)
+      expect(run.segment(1, 'load')).to.equal('evicted')
+    })
+    const early = leaves((run) => expect(engine.evict(run.group, 1, planned)).to.deep.equal(planned))
+    expect(early.central()).to.deep.equal(asPlanned.central())
+    expect(engine.groupStatus(early.group)).to.deep.equal(engine.groupStatus(asPlanned.group))
+
+    const other = { round: 1, until: 1 }
+    for (const wrong of [{ round: 2 }, { iterations: 1 }, { until: 9 }, { until: 1 }, { brought: [0] }])
+      leaves((run) => expect(engine.evict(run.group, 1, { ...planned, ...wrong })).to.deep.include(other))
+    const late = threeLearners(rule({ name: 'sma' }, 3))
+    iterate(late, [0, 1, 2])
+    late.compute(0)
+    expect(engine.evict(late.group, 1, planned)).to.deep.include({ round: 1, until: 2 })
+  })
+
   it('is one of two rounds at most, also where a learner has joined that begins after them', () => {
     const run = threeLearners(rule({ name: 'sma' }, 3))
     // The first round waits for learner 1. The second one is open.

@@ -50,9 +50,16 @@ Napi::Value join(const Info& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed, device)));
 }
 
+Departure departure_from(const Napi::Object& from) {
+  return {js::integer(from, "round"), js::integer(from, "iteration"), js::integer(from, "iterations"), js::integer(from, "until"),
+          js::list(js::property(from, "brought"), "brought", [](const Napi::Value& bucket) { return js::small(bucket, "brought"); })};
+}
+
 Napi::Value evict(const Info& info) {
   const Napi::Env env = info.Env();
-  const auto departure = group_of(info)->evict(learner(info));
+  std::optional<Departure> planned;
+  if (!info[2].IsUndefined()) planned = departure_from(js::object(info[2], "planned"));
+  const auto departure = group_of(info)->evict(learner(info), std::move(planned));
   if (!departure) return env.Null();
   Napi::Object result = Napi::Object::New(env);
   result.Set("round", static_cast<double>(departure->round));
@@ -64,11 +71,7 @@ Napi::Value evict(const Info& info) {
 }
 
 Napi::Value depart(const Info& info) {
-  const Napi::Object from = js::object(info[2], "departure");
-  Departure departure{
-      js::integer(from, "round"), js::integer(from, "iteration"), js::integer(from, "iterations"), js::integer(from, "until"),
-      js::list(js::property(from, "brought"), "brought", [](const Napi::Value& bucket) { return js::small(bucket, "brought"); })};
-  group_of(info)->depart(learner(info), std::move(departure));
+  group_of(info)->depart(learner(info), departure_from(js::object(info[2], "departure")));
   return info.Env().Undefined();
 }
 

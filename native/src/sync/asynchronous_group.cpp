@@ -57,7 +57,7 @@ int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   return next_round();
 }
 
-std::optional<Departure> AsynchronousGroup::evict(int learner) {
+std::optional<Departure> AsynchronousGroup::evict(int learner, std::optional<Departure>) {
   Lock lock(mutex_);
   const FreeMember* const member = members_.find(learner);
   if (!member) return std::nullopt;

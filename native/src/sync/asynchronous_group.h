@@ -21,7 +21,7 @@ class AsynchronousGroup final : public GroupState {
   AsynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
 
   int64_t join(int learner, bool resumed, int device) override;
-  std::optional<Departure> evict(int learner) override;
+  std::optional<Departure> evict(int learner, std::optional<Departure> planned) override;
   void depart(int learner, Departure departure) override;
   // Throws INVALID_OPTION unless `rounds` is empty.
   void set_restarts(std::vector<int64_t> rounds) override;

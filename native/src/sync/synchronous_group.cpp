@@ -68,8 +68,10 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   return from;
 }
 
-std::optional<Departure> SynchronousGroup::evict(int learner) {
+std::optional<Departure> SynchronousGroup::evict(int learner, std::optional<Departure> planned) {
   Lock lock(mutex_);
+  RoundMember* const member = members_.find(learner);
+  if (member && planned && !agreement_ && leaves_early(*member, *planned)) member->departs = std::move(planned);
   remove(lock, learner);
   const auto found = departures_.find(learner);
   return found == departures_.end() || agreement_ ? std::nullopt : std::optional(found->second);
@@ -91,6 +93,16 @@ void SynchronousGroup::remove(Lock& lock, int learner) {
   help(lock);
 }
 
+bool SynchronousGroup::may_depart(const RoundMember& member, const Departure& departure) const {
+  return departure.round == member.round && departure.until > departure.round &&
+         departure.until <= departure.round + kMostOpen + rule().slack;
+}
+
+bool SynchronousGroup::leaves_early(const RoundMember& member, const Departure& planned) const {
+  return may_depart(member, planned) && member.iteration_in_round == planned.iterations && planned.brought.empty() &&
+         unopened_round() <= planned.round;
+}
+
 Departure SynchronousGroup::departure_of(int learner, const RoundMember& member) const {
   return {member.round, schedule_.first_iteration(member.round), member.iteration_in_round, std::max(unopened_round(), member.round),
           rounds_.brought(member.round, learner)};
@@ -102,8 +114,7 @@ void SynchronousGroup::depart(int learner, Departure departure) {
   refuse_in_progress();
   RoundMember* const member = members_.find(learner);
   if (!member) throw Error("INVALID_STATE", "learner: " + std::to_string(learner) + " is no member of the group");
-  if (departure.round != member->round || departure.until <= departure.round ||
-      departure.until > departure.round + kMostOpen + rule().slack)
+  if (!may_depart(*member, departure))
     throw Error("INVALID_OPTION", "departure: received round " + std::to_string(departure.round) + " until round " +
                                       std::to_string(departure.until) + "; the next round is " + std::to_string(member->round) +
                                       ": give that one, and one or two rounds");

@@ -33,7 +33,7 @@ class SynchronousGroup final : public GroupState {
   ~SynchronousGroup() override;
 
   int64_t join(int learner, bool resumed, int device) override;
-  std::optional<Departure> evict(int learner) override;
+  std::optional<Departure> evict(int learner, std::optional<Departure> planned) override;
   void depart(int learner, Departure departure) override;
   void set_restarts(std::vector<int64_t> rounds) override;
   void stop() override;
@@ -111,6 +111,10 @@ class SynchronousGroup final : public GroupState {
   std::vector<std::pair<int, const RoundMember*>> members_in(int64_t round) const;
   // Of a member that leaves now.
   Departure departure_of(int learner, const RoundMember& member) const;
+  // Whether the departure is within the member's next round.
+  bool may_depart(const RoundMember& member, const Departure& departure) const;
+  // Whether the member has come as far as it should have when it left, and nobody has entered the round yet.
+  bool leaves_early(const RoundMember& member, const Departure& planned) const;
   // The learner is no member any more.
   void remove(Lock& lock, int learner);
 

@@ -67,6 +67,10 @@ export class InterventionRecord implements MembershipRecord {
     for (const { place } of openDeaths(this.#made)) if (place < learners && !this.isAwaiting(place)) this.joined(place, from)
   }
 
+  planned(place: number): Departure | undefined {
+    return this.#ahead.find((each): each is OfKind<'death'> => each.kind === 'death' && each.place === place)
+  }
+
   died(place: number, { round, iteration, iterations, until, brought }: Departure, succession: 'now' | 'none'): Succession {
     const expected = this.#expectedDeath(place, round)
     const vacant = succession === 'none' && { vacant: true }

@@ -100,11 +100,13 @@ export async function expectRepeated({ finished, options }: MessagedRun): Promis
   expect(repeated).to.include({ iterations, weightsSha256 })
 }
 
-/** The run, resumed and ended in the middle again, goes on to the same weights as one that repeats it all. */
+/** The run, resumed and ended in the middle again, goes on to the same weights as one that repeats it all: also the deaths that were still to come. */
 export async function expectResumed({ finished, options, folder }: MessagedRun): Promise<void> {
   const until = { steps: finished.iterations + 500 }
   const resumed = await train({ ...options, until, checkpoint: { dir: folder } }).finished
-  const repeated = await train({ ...options, until, interventions: finished.interventions! }).finished
+  const { interventions = [] } = resumed
+  expect(interventions.slice(0, finished.interventions!.length)).to.deep.equal(finished.interventions)
+  const repeated = await train({ ...options, until, interventions }).finished
   expect(resumed.weightsSha256).to.equal(repeated.weightsSha256)
 }
 
