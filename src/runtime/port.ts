@@ -54,9 +54,11 @@ export function answeredPort(answer: (call: unknown) => Promise<unknown>): Answe
 export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown> {
   const open = new Map<number, Open>()
   let last = 0
+  let listening = false
   let closed = false
   const gone = () => new ArbalestError('ACTOR_GONE', 'port: no answer will come, the other end is closed')
   const listen = () => {
+    listening = true
     closed = hasClosed(port)
     port.on('message', ([id, value, error]: Answer) => {
       const call = open.get(id)
@@ -73,7 +75,7 @@ export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown
   }
   return (call) =>
     new Promise((resolve, reject) => {
-      if (last === 0) listen()
+      if (!listening) listen()
       if (closed) return reject(gone())
       const id = ++last
       // Throws for what cannot be cloned.

@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { answeredPort, callsOver } from '../../src/runtime/port.js'
+import { refused } from '../support/codes.js'
+
+describe('calls over a port', () => {
+  it('are answered by the other end, each with what it asked for', async () => {
+    const { port, close } = answeredPort((call) => Promise.resolve(2 * (call as number)))
+    const ask = callsOver(port)
+    expect(await Promise.all([1, 2, 3].map(ask))).to.deep.equal([2, 4, 6])
+    close()
+  })
+
+  it('are refused once the other end is closed, however many there are, with one listener in all', async () => {
+    const { port, close } = answeredPort(() => Promise.resolve())
+    // An end that closes before anything listens to the other one.
+    close()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const ask = callsOver(port)
+    for (let i = 0; i < 20; i++) await refused('ACTOR_GONE', () => ask(i))
+    expect(port.listenerCount('message')).to.equal(1)
+  })
+
+  it('are refused if the other end closes while they wait', async () => {
+    const { port, close } = answeredPort(() => new Promise(() => {}))
+    const ask = callsOver(port)
+    const waiting = refused('ACTOR_GONE', () => ask(1))
+    const closed = once(port, 'close')
+    close()
+    await closed
+    await waiting
+    await refused('ACTOR_GONE', () => ask(2))
+  })
+})
