@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { messagedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/messaged-run.js'
+import fc from 'fast-check'
+import { countOf } from '../support/count.js'
+import { ENDLESS, WARM, messagedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/messaged-run.js'
+import { randomOptions } from './support/random-options.js'
+import { manyRounds } from './support/talked-to.js'
 
-const MESSAGES = Number(process.env['ARBALEST_SOAK_MESSAGES'] ?? 10_000)
+const MESSAGES = countOf('ARBALEST_SOAK_MESSAGES', 10_000)
+const RUNS = countOf('ARBALEST_SOAK_RUNS', 100)
 
 describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
   it('answers all of them, and is repeated and resumed to the same weights', async () => {
@@ -23,4 +28,19 @@ describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
     await expectResumed(run)
     remove(run)
   }).timeout(3_600_000)
+})
+
+describe(`${RUNS} runs of all kinds that are sent messages from several threads`, () => {
+  it('are repeated and resumed to the same weights', () =>
+    fc.assert(
+      fc.asyncProperty(randomOptions, fc.boolean(), fc.nat(1000), async (options, own, seed) => {
+        const given = await manyRounds({ ...ENDLESS, ...options, ...(own && WARM) })
+        const run = await messagedRun(45, { seed, deadly: own }, given)
+        await expectRepeated(run)
+        await expectResumed(run)
+        remove(run)
+      }),
+      // Runs that differ in time do not shrink.
+      { numRuns: RUNS, endOnFailure: true }
+    )).timeout(3_600_000)
 })

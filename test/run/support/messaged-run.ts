@@ -17,7 +17,9 @@ import { manyRounds } from './talked-to.js'
 
 const THREAD = new URL('../../fakes/chattering-thread.js', import.meta.url)
 const PROCESS = fileURLToPath(new URL('../../fakes/chattering-process.js', import.meta.url))
-const WARM_LEARNER = new URL('../../fakes/warm-learner.js', import.meta.url)
+/** A learner that has states of its own, and that dies when it is told to. */
+export const WARM = { learner: new URL('../../fakes/warm-learner.js', import.meta.url), learnerOptions: { temperature: 1 } }
+export const ENDLESS = { until: { steps: 10_000_000 }, evaluateEvery: 1e9, supervision: { restarts: 10_000 } }
 
 export interface Disturbance {
   readonly seed?: number
@@ -36,14 +38,7 @@ export interface MessagedRun {
 
 /** Of a run without an end of its own. */
 export function endlessOptions(): Promise<TrainOptions> {
-  return manyRounds({
-    learner: WARM_LEARNER,
-    learnerOptions: { temperature: 1 },
-    optimiser: { learningRate: 0.05, milestones: [] },
-    until: { steps: 10_000_000 },
-    evaluateEvery: 1e9,
-    supervision: { restarts: 10_000 }
-  })
+  return manyRounds({ ...WARM, optimiser: { learningRate: 0.05, milestones: [] }, ...ENDLESS })
 }
 
 /** Sends a job so many messages in all, at random times, from this thread and two others. */
@@ -59,10 +54,10 @@ export function disturb(job: Job, messages: number, { seed = 1, deadly = false }
   return Promise.all([chatter(job.actors, share(0)), ...threads])
 }
 
-/** A run that is sent messages at random times. It ends when all are sent. */
-export async function messagedRun(messages: number, disturbance: Disturbance = {}): Promise<MessagedRun> {
+/** A run, without an end of its own, that is sent messages at random times. It ends when all are sent. */
+export async function messagedRun(messages: number, disturbance: Disturbance = {}, given?: TrainOptions): Promise<MessagedRun> {
   const folder = mkdtempSync(join(tmpdir(), 'arbalest-chatter-'))
-  const options = await endlessOptions()
+  const options = given ?? (await endlessOptions())
   const job = train({ ...options, checkpoint: { dir: folder, keep: 2 } })
   const sent = await disturb(job, messages, disturbance)
   job.stop()
