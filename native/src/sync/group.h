@@ -45,8 +45,8 @@ class GroupControl {
   // at the central model. If the group has several devices, the learner's contributions are summed on `device` first.
   virtual int64_t join(int learner, bool resumed = false, int device = 0) = 0;
   // The round in progress is completed without the learner. Returns how it has left, now or before; nothing for one that was no member, and
-  // under rules or over hosts where it cannot be repeated. A learner that leaves before anybody has entered the round of `planned`, where it
-  // should have left within that round, leaves as planned.
+  // under rules or over hosts where it cannot be repeated. A learner that leaves before anybody has entered the round of `planned`, where
+  // it should have left within that round, leaves as planned.
   virtual std::optional<Departure> evict(int learner, std::optional<Departure> planned = {}) = 0;
   // The learner shall leave as another has left; `run` reports evicted then, and evict() ends its membership. Throws INVALID_STATE while a
   // round is in progress and where it cannot be repeated, INVALID_OPTION for a departure from another round than the next.
