@@ -42,6 +42,8 @@ export async function predictTable(
       if (!process.stdout.write(`${lines.join('\n')}\n`)) await once(process.stdout, 'drain')
     }
   })
+  // A table without rows has a header, too.
+  if (!json && header !== '') process.stdout.write(`${header}\n`)
   for (const values of inputs?.unknown() ?? []) process.stderr.write(`${external(unknownText(file, values))}\n`)
 }
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { corruptFile } from '../../formats/file-errors.js'
-import { areValues, withoutNames } from './column-names.js'
+import { areValues, noRows, withoutNames } from './column-names.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
 type ReadTable = (file: string, sink: TableSink, options: ReadTableOptions) => Promise<void>
@@ -34,14 +34,17 @@ export async function readTable(file: string, sink: TableSink, options: ReadTabl
   const read = READERS[extname(file).toLowerCase()]
   if (!read)
     throw corruptFile(file, { expected: `a table (${tableExtensions.join(' ')})`, found: extname(file), fix: 'give it its extension' })
+  let hasHeader = false
   const checked: TableSink = {
     header(columns) {
+      hasHeader = true
       checkHeader(file, columns)
       sink.header(columns)
     },
     block: (block) => sink.block(block)
   }
   await read(file, checked, options)
+  if (!hasHeader) throw corruptFile(file, noRows([]))
 }
 
 const NAME = 'write its name into the first line'

@@ -41,6 +41,16 @@ describe('arbalest on a table', () => {
     expect(finished.testMetrics.mae).to.be.within(10, 20_000)
   })
 
+  it('writes the header alone of a table without rows, and refuses one that has not even that', async () => {
+    const bare = await folder.write('bare.csv', Buffer.from('area,district\n'))
+    expect(await run(['predict', model, bare])).to.include({ code: 0, stdout: 'area,district,predicted price\n' })
+    for (const name of ['empty.csv', 'empty.jsonl']) {
+      const { code, stdout, stderr } = await run(['predict', model, await folder.write(name, Buffer.from(''))])
+      expect({ code, stdout }, name).to.deep.equal({ code: 1, stdout: '' })
+      expect(stderr).to.match(/^DATA_CORRUPT: .* found an empty file; add the rows\n$/)
+    }
+  })
+
   it('writes predictions behind new rows, as CSV and as JSON, and in a program', async () => {
     const rows = [
       { note: 'a, b', area: 100, district: 'south' },
