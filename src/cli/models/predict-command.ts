@@ -47,6 +47,12 @@ interface Shown {
 }
 
 async function predictImages(model: TrainedModel, inputs: readonly string[], { top, json }: Shown): Promise<void> {
+  if (model.input.length !== 3)
+    throw invalidFlag(
+      'inputs',
+      inputs[0]!,
+      `model ${external(model.name)} takes samples (${model.input.join(', ')}), not images: use arbalest generate if it writes texts, else loadModel(file).predict in a program`
+    )
   for (const image of (await Promise.all(inputs.map(imageFiles))).flat()) {
     const [classes = []] = model.classify(await readImage(image, model), { top })
     tell(json ? JSON.stringify({ file: image, classes }) : `${external(image)}: ${likeliest(classes)}`)
