@@ -69,7 +69,7 @@ async function readColumns(
     {
       header(names) {
         checkColumns(file, names, { target: [target!], ignore, categories, quantities }, path)
-        if (ignore.includes(target!)) throw invalidOption(`${path}ignore`, target, 'it is the target: name other columns')
+        checkRoles({ ignore, categories, quantities }, target!, path)
         builders = names.map((each) => new ColumnBuilder(file, each))
       },
       block({ columns, lines }) {
@@ -90,6 +90,20 @@ function ignoredColumns(fitted: readonly FittedColumn[]): string {
 
 function targetReport({ name, missing, values, codes }: TableColumn, { reason, classNames }: Target): FittedColumn {
   return { report: { name, kind: 'target', missing, features: 0, ...(classNames && codes && { values: values.length }), reason } }
+}
+
+/** Throws INVALID_OPTION for a column that options say two things of. */
+function checkRoles(options: Pick<CheckedTableOptions, 'ignore' | 'categories' | 'quantities'>, target: string, path: string): void {
+  const roles = new Map<string, string>()
+  for (const [name, columns] of Object.entries(options)) {
+    for (const column of new Set(columns)) {
+      const fix = name === 'ignore' ? 'name other columns' : 'name other columns; task says what the target is'
+      if (column === target) throw invalidOption(`${path}${name}`, column, `it is the target: ${fix}`)
+      const other = roles.get(column)
+      if (other !== undefined) throw invalidOption(`${path}${name}`, column, `it is one of ${other}, too: name it once`)
+      roles.set(column, name)
+    }
+  }
 }
 
 function fitFeature(column: TableColumn, { train }: Target, { ignore, categories, quantities }: CheckedTableOptions): FittedColumn {

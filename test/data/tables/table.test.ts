@@ -295,6 +295,14 @@ describe('datasetFromTable', () => {
     expect(kinds(data)).to.deep.equal({ zone: ['category', 5], x: ['ignored', 0], y: ['target', 0] })
   })
 
+  it('refuses a column of which the options say two things', async () => {
+    const text = csv(Array.from({ length: 40 }, (_, i) => ({ zone: 1 + (i % 4), x: i * 1.5, y: i * 2.25 })))
+    const both = { target: 'y', categories: ['zone'], quantities: ['x', 'zone'] }
+    await refused('INVALID_OPTION', () => read(text, both), 'quantities: received "zone"; it is one of categories, too')
+    await refused('INVALID_OPTION', () => read(text, { target: 'y', ignore: ['x'], quantities: ['x'] }), 'it is one of ignore, too')
+    await refused('INVALID_OPTION', () => read(text, { target: 'y', categories: ['y'] }), 'categories: received "y"; it is the target')
+  })
+
   it('reads the same from semicolons, tabs, JSON Lines and Parquet', async () => {
     const { train, encoding } = await read(csv(ROWS), { target: 'price' })
     const lines = ROWS.map((row) => JSON.stringify(row)).join('\n')
