@@ -51,6 +51,8 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
 export async function writeModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
   const format = options.format ?? formatOf(path)
   if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
+  if (options.normalise === false && format !== 'onnx')
+    throw invalidOption('normalise', false, `leave it out: only ONNX contains the normalisation, and the file is written as ${format}`)
   await SAVERS[format](path, saved, options)
 }
 

@@ -2,6 +2,7 @@ import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.j
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { invalidFlag } from '../flag-values.js'
 import { external } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
@@ -24,9 +25,16 @@ export const defineImport: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<file>', MODEL_FILE)
     .requiredOption('--out <file>', 'the safetensors file to write')
-    .action(async (file: string, flags: ExportFlags) =>
+    .action(async (file: string, flags: ExportFlags) => {
+      checkIsSafetensors(flags.out)
       finish(await withFlagsOf(command, runExport(file, { ...flags, format: 'safetensors' }), { path: 'out' }))
-    )
+    })
+}
+
+/** Throws INVALID_OPTION for a name that says another format than the file would have. */
+function checkIsSafetensors(out: string): void {
+  if (out.endsWith('.onnx') || out.endsWith('/'))
+    throw invalidFlag('--out', out, 'import writes safetensors: end it in .safetensors, or use arbalest export for other formats')
 }
 
 /** `arbalest export` and `arbalest import`: reads a model's file and writes ONNX, or safetensors that describes its model. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -80,6 +81,14 @@ describe('arbalest export, import, eval and predict', function () {
         new RegExp(`^UNKNOWN_NAME: ${flag}: received "${name}"; use one of `)
       )
     expect((await run(['export', file, '--out', at('model.pdf')])).stderr).to.match(/^INVALID_OPTION: .*\.onnx/)
+    for (const [command, name, said] of [
+      ['import', 'as.onnx', /^INVALID_OPTION: --out: .*as\.onnx"; import writes safetensors/],
+      ['export --no-normalise', 'plain.safetensors', /^INVALID_OPTION: --no-normalise: .*only ONNX/]
+    ] as const) {
+      const { code, stderr } = await run([...command.split(' '), file, '--out', at(name)])
+      expect({ code, there: existsSync(at(name)) }).to.deep.equal({ code: 2, there: false })
+      expect(stderr).to.match(said)
+    }
   })
 
   it('exports what onnxruntime computes alike', async () => {
