@@ -95,7 +95,8 @@ function tellDashboards(jobs: readonly Job[], json: boolean): void {
 function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void {
   const write = (text: string) => process.stdout.write(`${text}\n`)
   const reporters = configs.map(
-    (_, job) => new PlainLines({ write: (text: string) => write(`job ${job}: ${text.trimEnd()}`) } as unknown as Output, { verbose: true })
+    (_, job) =>
+      new PlainLines({ write: (text: string) => write(text.trimEnd().replaceAll(/^/gm, `job ${job}: `)) } as unknown as Output, { verbose: true })
   )
   return (event) => {
     if (event.event === 'crossover') write(`device: ${event.policy}${gainText(event.gain)} (${event.reason})`)

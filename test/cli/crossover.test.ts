@@ -77,6 +77,8 @@ describe('arbalest crossover', () => {
     expect(told.map(({ job: number }) => number)).to.deep.equal([1])
     expect(told[0]!['url']).to.match(/^http:/)
     expect(text.stdout).to.match(/^job 1: dashboard at http:/m)
+    for (const line of text.stdout.trim().split('\n')) expect(line).to.match(/^(job [01]|device): /)
+    for (const job of [0, 1]) expect(text.stdout).to.match(new RegExp(`^job ${job}: weights sha256 `, 'm'))
   })
 
   it('names the flag at fault, and fails with a job', () => {
