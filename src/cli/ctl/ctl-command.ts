@@ -127,7 +127,7 @@ export const defineCtl: DefineCommand = (ctl, { finish }) => {
 
 /** The options that `set` changes, by name, with the values that they take. */
 const SETTINGS: Readonly<Record<string, { readonly key: string; readonly value: (text: string) => unknown }>> = {
-  'learning-rate': { key: 'learningRate', value: (text) => (text.startsWith('x') ? { factor: number(text.slice(1)) } : number(text)) },
+  'learning-rate': { key: 'learningRate', value: rate },
   alpha: { key: 'alpha', value: (text) => (text === 'auto' ? null : number(text)) },
   momentum: { key: 'momentum', value: number },
   period: { key: 'period', value: wholeNumber('period') }
@@ -135,6 +135,16 @@ const SETTINGS: Readonly<Record<string, { readonly key: string; readonly value: 
 
 function number(text: string): number {
   return realNumber('set')(text)
+}
+
+/** A rate, or after an x the factor of the schedule. */
+function rate(text: string): number | { readonly factor: number } {
+  if (!text.startsWith('x')) return number(text)
+  try {
+    return { factor: number(text.slice(1)) }
+  } catch {
+    throw invalidFlag('set', text, 'use a number, or x and a number, such as x0.5')
+  }
 }
 
 function setting(name: string, text: string): Readonly<Record<string, unknown>> {

@@ -49,6 +49,7 @@ describe('arbalest ctl', function () {
 
     const refused = async (...args: string[]) => (await run(['ctl', ...args], { env })).stderr
     expect(await refused('resize', '0')).to.match(/^INVALID_OPTION: [^\n]*received 0[^\n]*\n$/)
+    expect(await refused('set', 'learning-rate', 'xabc')).to.match(/^INVALID_OPTION: set: received "xabc"; use a number, or x and a number/)
     expect(await refused('set', 'learning-rte', '1')).to.match(/^UNKNOWN_NAME: [^\n]*learning-rate[^\n]*\n$/)
     expect(await refused('set', 'alpha', '7')).to.match(/^INVALID_OPTION: [^\n]*alpha[^\n]*7[^\n]*\n$/)
     expect(await refused('replace', '9')).to.match(/^INVALID_OPTION: [^\n]*9[^\n]*\n$/)
