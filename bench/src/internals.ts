@@ -3,6 +3,7 @@
  * of the public API needs them.
  */
 export { engine } from '../../dist/src/engine/native.js'
+export { isHangUpIgnored } from '../../dist/src/cli/hang-up.js'
 export { describeCuda } from '../../dist/src/engine/cuda.js'
 export { endHosts, openHosts } from '../../dist/src/hosts/hosts-link.js'
 export { chooseExchange, linkCosts } from '../../dist/src/hosts/exchange/choose-exchange.js'

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ArbalestError, unknownName } from './errors.js'
 import { benches } from './benches.js'
+import { isHangUpIgnored } from './internals.js'
 import { checkedName } from './results.js'
 import { stopAllSides } from './side.js'
 
@@ -77,9 +78,11 @@ async function main(): Promise<void> {
   })
 }
 
-const EXIT = { SIGINT: 130, SIGTERM: 143, brokenPipe: 141 } as const
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
+const EXIT = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143, brokenPipe: 141 } as const
+// What a bench has started ends with it, also when its terminal is closed; under nohup both go on.
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (signal === 'SIGHUP' && isHangUpIgnored()) return
     stopAllSides()
     process.exit(EXIT[signal])
   })

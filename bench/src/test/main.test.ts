@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { skip } from '../../../dist/test/support/skip.js'
+
+const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
+
+/** The processes that a process has started. */
+function childrenOf(pid: number): readonly string[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return text === '' ? [] : text.split(' ')
+}
+
+/** Whether it is there and not only waits to be reaped. */
+function isAlive(pid: string): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+describe('npm run bench', function () {
+  this.timeout(60_000)
+
+  for (const [signal, code] of [
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131]
+  ] as const)
+    it(`ends by ${signal} with all that it has started`, async function () {
+      if (!existsSync(`/proc/self/task/${process.pid}/children`)) skip(this, 'the kernel does not list the children of a process')
+      const folder = await mkdtemp(join(tmpdir(), 'arbalest-bench-'))
+      const bench = spawn(process.execPath, [MAIN, 'tta', 'digits', '--out', folder], { stdio: 'ignore' })
+      try {
+        const ended = once(bench, 'exit')
+        let started: readonly string[] = []
+        while (started.length === 0) {
+          await sleep(20)
+          started = childrenOf(bench.pid!)
+        }
+        bench.kill(signal)
+        expect(await ended).to.deep.equal([code, null])
+        for (let tries = 0; tries < 100 && started.some(isAlive); tries++) await sleep(20)
+        expect(started.filter(isAlive)).to.deep.equal([])
+      } finally {
+        bench.kill('SIGKILL')
+        await rm(folder, { recursive: true, force: true })
+      }
+    })
+})
