@@ -1,10 +1,13 @@
-/** The value below which a share `q` (0 to 1) of the sorted values lie, interpolated between neighbours. */
+/** The value below which a share `q` (0 to 1) of the sorted values lie, interpolated between neighbours. NaN if one of them is: it has no place in their order. */
 export function quantile(values: readonly number[], q: number): number {
+  if (values.some(Number.isNaN)) return NaN
   const sorted = [...values].sort((a, b) => a - b)
   const at = (sorted.length - 1) * q
   const low = sorted[Math.floor(at)]
   const high = sorted[Math.ceil(at)]
   if (low === undefined || high === undefined) return NaN
+  // Between two infinite neighbours nothing is interpolated.
+  if (low === high) return low
   return low + (high - low) * (at - Math.floor(at))
 }
 

@@ -31,4 +31,10 @@ describe('quantile', () => {
     expect(quantile([0, 10], 0.25)).to.equal(2.5)
     expect(quantile([], 0.5)).to.be.NaN
   })
+
+  it('is infinite where the values are, and nothing where one of them is no number', () => {
+    expect(quantile([Infinity, 3, Infinity], 0.5)).to.equal(Infinity)
+    expect(quantile([1, Infinity, 2], 0.25)).to.equal(1.5)
+    expect(quantile([3, NaN, 1, 2, 0.5], 0.5)).to.be.NaN
+  })
 })
