@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual, promisify } from 'node:util'
-import { invalidOption } from './errors.js'
+import { ArbalestError, invalidOption } from './errors.js'
 import { engine } from './internals.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
@@ -58,13 +58,39 @@ export async function saveCase(name: string, result: SavedCase): Promise<void> {
   await writeResults(name, { ...here, results: [...others, { ...(await measuredNow()), ...result }] })
 }
 
+/** Throws DATA_CORRUPT where the file of this name is there and has no results, so that nothing is measured that cannot be saved beside them. */
+export async function checkSaved(name: string): Promise<void> {
+  await savedIn(name)
+}
+
+type Saved = Readonly<Record<string, unknown>> & { readonly results: readonly SavedCase[] }
+
+async function savedIn(name: string): Promise<Saved | undefined> {
+  const file = new URL(`${name}.json`, FOLDER)
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  const fault = (found: string, cause?: unknown) =>
+    new ArbalestError('DATA_CORRUPT', `${fileURLToPath(file)}: expected the results of a bench, found ${found}; move it away, or save by another name`, {
+      cause
+    })
+  let saved: Saved
+  try {
+    saved = JSON.parse(text) as Saved
+  } catch (error) {
+    throw fault('no whole JSON', error)
+  }
+  if (!Array.isArray(saved?.results)) throw fault('other JSON')
+  return saved
+}
+
 /** The cases of a file, each with its commit and its date; none if there is no file, or one of another machine. */
 async function casesOf(name: string, here: ReturnType<typeof measuredHere>): Promise<readonly SavedCase[]> {
-  const text = await readFile(new URL(`${name}.json`, FOLDER), 'utf8').catch(() => undefined)
-  if (text === undefined) return []
-  const { results, machine, node, ...when } = JSON.parse(text) as Readonly<Record<string, unknown>> & {
-    readonly results: readonly SavedCase[]
-  }
+  const saved = await savedIn(name)
+  if (!saved) return []
+  const { results, machine, node, ...when } = saved
   return isDeepStrictEqual({ machine, node }, here) ? results.map((result) => ({ ...when, ...result })) : []
 }
 
@@ -80,8 +106,10 @@ function measuredHere() {
   }
 }
 
-/** Writes a file of bench/results as it is: for results that already name their machine. */
+/** Writes a file of bench/results as it is, whole or not at all: for results that already name their machine. */
 export async function writeResults(name: string, record: object): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
-  await writeFile(new URL(`${name}.json`, FOLDER), `${JSON.stringify(record, null, 2)}\n`)
+  const file = fileURLToPath(new URL(`${name}.json`, FOLDER))
+  await writeFile(`${file}.new`, `${JSON.stringify(record, null, 2)}\n`)
+  await rename(`${file}.new`, file)
 }

@@ -7,7 +7,7 @@ import { compare, type Comparison } from './pairs.js'
 import { profileCase } from './profile.js'
 import { chosenPeers, fastestWay } from './peers/fastest.js'
 import type { PeerName } from './peers/way.js'
-import { saveCase } from './results.js'
+import { checkSaved, saveCase } from './results.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
 
@@ -97,6 +97,7 @@ export const throughput: Bench = {
       return
     }
     const peers = chosenPeers(options.peers)
+    if (options.save !== undefined) await checkSaved(options.save)
     const table = new Table(COLUMNS, options.json ? null : process.stdout)
     table.row(['case', 'units/s', 'peer', 'ratio', 'min-max', 'of peak', 'peer'])
     for (const one of cases) {

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { RESULTS, saveCase, saveResults } from '../results.js'
+import { checkSaved, RESULTS, saveCase, saveResults } from '../results.js'
 
 interface Saved {
   readonly machine: { readonly cores: number }
@@ -37,6 +37,18 @@ describe('results of cases', () => {
     await saveCase(name, result('b', 2))
     const { results } = await saved()
     expect(results[0]).to.include({ case: 'a', ratio: 1 }).and.to.have.keys('case', 'ratio', 'commit', 'date')
+  })
+
+  it('refuse a file that is cut off before anything is measured, and leave it as it is', async () => {
+    await checkSaved(name)
+    await saveCase(name, result('a', 1))
+    await checkSaved(name)
+    for (const text of [(await readFile(file, 'utf8')).slice(0, -20), 'null', '[]']) {
+      await writeFile(file, text)
+      for (const refuse of [() => checkSaved(name), () => saveCase(name, result('b', 2))])
+        expect(await refuse().catch((error: unknown) => error)).to.include({ code: 'DATA_CORRUPT' })
+      expect(await readFile(file, 'utf8')).to.equal(text)
+    }
   })
 
   it('begin a new file where the old one is of another machine', async () => {
