@@ -65,6 +65,14 @@ function numbered(words: readonly string[], letter: string): readonly number[] {
   return words.filter((word) => new RegExp(`^${letter}[1-9]\\d*$`).test(word)).map((word) => Number(word.slice(1)))
 }
 
+/** The cases of the words that are no numbers of cores. Throws UNKNOWN_NAME. */
+export function casesIn(words: readonly string[]): readonly Case[] {
+  return chosenCases(
+    words.filter((word) => !/^[cs][1-9]\d*$/.test(word)),
+    USUAL
+  )
+}
+
 /** All numbers of learners take their windows in turns: if the machine's speed drifts, all rates change. */
 async function measure(cases: readonly Case[], cores: readonly number[], { pairs, seconds }: BenchOptions): Promise<readonly Result[]> {
   const sides: Side[] = []
@@ -125,12 +133,7 @@ export const growth: Bench = {
   async run(filters, options) {
     const words = filters.flatMap((filter) => filter.split(/\s+/))
     const [cores, simulated] = [numbered(words, 'c'), numbered(words, 's')]
-    const chosen = byModel(
-      chosenCases(
-        words.filter((word) => !/^[cs]\d/.test(word)),
-        USUAL
-      )
-    )
+    const chosen = byModel(casesIn(words))
     const allowed = allowedCores()
     const table = new Table([28, 10, 8, 15, 14, 14], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'of k1', 'min-max', 'MiB a learner', 'MiB resident'])

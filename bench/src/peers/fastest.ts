@@ -35,7 +35,7 @@ const FINALISTS = 3
 
 /**
  * The fastest way of all peers, warm and stopped. Each way is measured in a short window; the three fastest are measured again in turns. A way that fails
- * is named on stderr. Throws INVALID_OPTION if `only` leaves no way.
+ * is named on stderr. Throws INVALID_OPTION if the peers have no way, or `only` leaves none.
  */
 export async function fastestWay(
   one: Case,
@@ -43,6 +43,8 @@ export async function fastestWay(
 ): Promise<Fastest> {
   const found: Way[] = []
   for (const peer of peers) found.push(...(await WAYS[peer](one)))
+  if (found.length === 0)
+    throw invalidOption('--peers', peers.join(','), `none of them trains ${one.name}: use another of ${PEERS.join(', ')}, or another case`)
   const ways = found.filter(({ name }) => name.includes(only))
   if (ways.length === 0)
     throw invalidOption('--ways', only, `use a part of a name, such as one of ${found.map(({ name }) => `'${name}'`).join(', ')}`)

@@ -1,4 +1,5 @@
 import type { Bench, BenchOptions } from '../bench.js'
+import { workloadOf } from '../cases.js'
 import type { Comparison } from '../pairs.js'
 import { saveResults } from '../results.js'
 import { Table } from '../table.js'
@@ -57,6 +58,8 @@ export const population: Bench = {
   summary: 'the population that the tuner finds, against a full sweep',
   filters: [`models: ${MODELS.join(', ')}`],
   async run(filters, options) {
+    // A model that is unknown is an error before the first sweep, and not after it.
+    for (const model of filters) workloadOf(model)
     const results: Result[] = []
     const table = new Table([28, 8, 10, 10, 10], options.json ? null : process.stdout, { words: 1 })
     for (const model of filters.length > 0 ? filters : [MODELS[0]!]) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { chosenCores } from '../growth.js'
+import { casesIn, chosenCores } from '../growth.js'
 import { roundSeconds, type MeasuredStep } from '../many-cores.js'
 
 describe('The growth bench', () => {
@@ -11,6 +11,14 @@ describe('The growth bench', () => {
     expect(() => chosenCores([1, 7], 6))
       .to.throw(/received "c7"; this process may use 6/)
       .with.property('code', 'INVALID_OPTION')
+  })
+
+  it('refuses words that are no number of cores, and no case', () => {
+    expect(casesIn(['lenet', 'k1', 'c2', 's64']).map(({ name }) => name)).to.deep.equal(['lenet b16 k1 f32'])
+    for (const word of ['c0', 'c2x', 's-1'])
+      expect(() => casesIn(['lenet', word]))
+        .to.throw(`received "${word}"`)
+        .with.property('code', 'UNKNOWN_NAME')
   })
 })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { chosenCases } from '../cases.js'
-import { chosenPeers } from '../peers/fastest.js'
+import { chosenPeers, fastestWay } from '../peers/fastest.js'
 import { trainingProgram } from '../flops-per-image.js'
 import { innerTaps, necessaryFlops, necessaryFlopsByOperator } from '../necessary-flops.js'
 import { spreads, taskArguments } from '../peers/way.js'
@@ -33,6 +33,8 @@ describe('Peers of the throughput bench', () => {
     )
     expect(await tfjsWays(lenet!)).to.deep.equal([])
     expect(await tfjsWays(narrow!)).to.deep.equal([])
+    const refused = await fastestWay(lenet!, { peers: ['tfjs'], seconds: 0.1 }).catch((error: unknown) => error)
+    expect(refused).to.include({ code: 'INVALID_OPTION' }).and.to.have.property('message').that.matches(/^--peers: received "tfjs"; none of them trains lenet b8 k1 f32/)
     const [way] = await tfjsWays(mlp!)
     const side = await Side.start(way!.commands)
     try {
