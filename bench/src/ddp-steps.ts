@@ -42,15 +42,19 @@ export async function ddpSteps(
   )
   try {
     const late = performance.now() + 1000 * PATIENCE
+    const hasEnded = () => children.some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
     while (ends.some(({ length }) => length < WARM)) {
-      if (children.some(({ exitCode }) => exitCode !== null) || performance.now() > late)
+      if (hasEnded() || performance.now() > late)
         throw new ArbalestError('INTERNAL', `pytorch_ddp.py: ${jobs.map(({ model }) => model).join(' and ')} have not made ${WARM} steps`)
       await sleep(20)
     }
     const before = ends.map(({ length }) => length)
     const until = performance.now() + 1000 * seconds
     // Of each job some steps at least.
-    while (performance.now() < until || ends.some(({ length }, job) => length < before[job]! + WARM)) await sleep(20)
+    while (performance.now() < until || ends.some(({ length }, job) => length < before[job]! + WARM)) {
+      if (hasEnded()) throw new ArbalestError('INTERNAL', 'pytorch_ddp.py: a process ended while steps were counted; stderr says why')
+      await sleep(20)
+    }
     return ends.map((times, job) => (times.length - before[job]!) / (times.at(-1)! - times[before[job]! - 1]!))
   } finally {
     await Promise.all(
