@@ -6,8 +6,8 @@ import { ArbalestError, faultsOf, type OptionFault } from '../index.js'
 export interface TypedNames {
   /** The flag of the option at a path; undefined if no flag gave it. */
   readonly nameOf: (path: string) => string | undefined
-  /** The config, which has the options that no flag gave. */
-  readonly file?: string | undefined
+  /** The config, which has the options that no flag gave; of several the one of a path. */
+  readonly file?: string | ((path: string) => string | undefined) | undefined
 }
 
 /** The same error, with every option called as it was typed: by its flag, or by its place in the config's file. */
@@ -15,7 +15,8 @@ export function asTyped(error: unknown, { nameOf, file }: TypedNames): unknown {
   if (!(error instanceof ArbalestError)) return error
   const typed = faultsOf(error).map(({ path, received, fix }): OptionFault => {
     const flag = nameOf(path)
-    return { path: flag ?? path, received, fix: flag === undefined && file !== undefined ? `${fix} (${file})` : fix }
+    const config = typeof file === 'function' ? file(path) : file
+    return { path: flag ?? path, received, fix: flag === undefined && config !== undefined ? `${fix} (${config})` : fix }
   })
   const [first, ...others] = typed.map(({ path, received, fix }) => invalidOption(path, received, fix))
   if (!first) return withParameter(error, nameOf)

@@ -39,7 +39,7 @@ export const defineCrossover: DefineCommand = (command, { output, finish }) => {
       try {
         finish(await runCrossover({ configs, values, json, output }))
       } catch (error) {
-        throw asTyped(error, { nameOf })
+        throw asTyped(error, { nameOf, file: (path) => configs[Number(/^jobs\[(\d+)\]/.exec(path)?.[1])] })
       }
     })
 }

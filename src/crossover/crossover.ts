@@ -7,8 +7,7 @@ import type { JobsWatch } from '../dashboard/jobs-watch.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventStream } from '../observe/event-stream.js'
 import type { JobEvent } from '../observe/events.js'
-import { crossoverSettings, type CrossoverOptions } from '../options/crossover.js'
-import { settingsOf } from '../options/settings.js'
+import { crossoverSettings, settingsOfJobs, type CrossoverOptions } from '../options/crossover.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
 import { hostsSpecOf } from '../run/hosts/hosts-spec.js'
@@ -94,7 +93,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
 
   /** `linkOf`: for tests; that of the launcher if omitted. */
   constructor(given: readonly TrainOptions[], options: CrossoverOptions, linkOf?: LinkToHosts) {
-    const settings = given.map(settingsOf)
+    const settings = settingsOfJobs(given)
     const { policy, shares, dashboard } = crossoverSettings(options, settings)
     // A link for each job, and one for the turns on the device.
     const launched = hostsSpecOf(settings[0]!)

@@ -1,11 +1,12 @@
-import { invalidOption } from '../errors.js'
+import { ArbalestError, faultsOf, invalidOption, together } from '../errors.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, type GivenOptions } from '../schema/group.js'
 import { realFromText } from '../schema/from-text.js'
 import { list, oneOf, real } from '../schema/values.js'
 import { dashboardOption, type DashboardOptions } from './records.js'
 import { addsUpdates } from './synchroniser.js'
-import type { Settings } from './settings.js'
+import { settingsOf, type Settings } from './settings.js'
+import type { TrainOptions } from './train-options.js'
 
 const POLICIES = ['auto', 'sequential', 'shared', 'crossed'] as const
 
@@ -37,6 +38,30 @@ export interface CrossoverSettings {
   readonly policy: Policy
   readonly shares: readonly number[]
   readonly dashboard: boolean | DashboardOptions
+}
+
+/** The settings of each job. Throws INVALID_OPTION and UNKNOWN_NAME with the faults of all jobs, such as that of `jobs[1].batch`. */
+export function settingsOfJobs(jobs: readonly TrainOptions[]): Settings[] {
+  if (!Array.isArray(jobs)) throw invalidOption('jobs', jobs, 'give a list with the options of each job')
+  const faults = new Faults()
+  const settings = jobs.map((job, i) => faults.attempt(() => settingsOfJob(job, `jobs[${i}]`)))
+  faults.throwAny()
+  return settings as Settings[]
+}
+
+function settingsOfJob(job: TrainOptions, name: string): Settings {
+  try {
+    return settingsOf(job)
+  } catch (error) {
+    if (!(error instanceof ArbalestError)) throw error
+    const placed = faultsOf(error).map(({ path, received, fix }) =>
+      invalidOption(path === 'options' ? name : `${name}.${path}`, received, fix)
+    )
+    const [first, ...others] = placed
+    if (!first) throw error
+    const { message, data } = together([first, ...others])
+    throw new ArbalestError(error.code, message, { cause: error, data: { ...error.data, ...data } })
+  }
 }
 
 /** Throws INVALID_OPTION for jobs that cannot share a device. */

@@ -68,6 +68,13 @@ describe('arbalest crossover', () => {
     rmSync(session, { recursive: true })
   })
 
+  it('says in which config an option is wrong, of all of them together', async () => {
+    const jobs = [config('right', {}), config('wrong', { batch: -1, seed: -2 })]
+    const { code, stderr } = await runCli(['crossover', ...jobs])
+    expect(code).to.equal(2)
+    for (const option of ['batch', 'seed']) expect(stderr).to.match(new RegExp(`  jobs\\[1\\]\\.${option}: received -\\d; .* \\(.*wrong\\.config\\.mjs\\)\n`))
+  })
+
   it('tells the address of the page that a job alone has', async () => {
     const job = { learners: 1, until: { steps: 3 } }
     const jobs = [config('without', job), config('with', { ...job, dashboard: true })]

@@ -122,6 +122,10 @@ describe('crossover', () => {
       'downpour'
     )
     await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('ssgd', { link: '2Gbit' })]), 'jobs[1].link', 'one link')
+    expect(() => crossover([job('ssgd', { batch: -1 }), job('ssgd', { seed: -2 })])).to.throw(/jobs\[0\]\.batch: .*\n.*jobs\[1\]\.seed: /)
+    await refused('INVALID_OPTION', () => crossover([job('ssgd'), 5 as never]), 'jobs[1]: received 5')
+    await refused('UNKNOWN_NAME', () => crossover([job('ssgd'), job('ssgd', { model: 'lenett' })]), 'jobs[1].model', 'lenet')
+    await refused('INVALID_OPTION', () => crossover('a' as never), 'jobs: received "a"')
     await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('ssgd', { backend: 'reference' })]), 'jobs[1].backend', 'cpu')
     await refused(
       'INVALID_OPTION',
