@@ -27,6 +27,12 @@ describe('Set-up', () => {
     const { status, stderr } = spawnSync(join(ROOT, 'scripts/setup'), ['--fast'], { encoding: 'utf8' })
     expect(status).to.equal(2)
     expect(stderr).to.match(/received --fast; .*--dev/)
+    // What is no flag of theirs would begin the work of another command.
+    for (const script of ['build-native.js', 'lint.js', 'docs.js']) {
+      const told = spawnSync(process.execPath, [join(ROOT, 'scripts', script), '--chek'], { encoding: 'utf8' })
+      expect(told.status, script).to.equal(1)
+      expect(told.stderr, script).to.include("'--chek'")
+    }
   })
 
   it('refuses a Node that is too old, by its version', () => {
@@ -130,10 +136,12 @@ describe('Set-up', () => {
     /** Set-up where release/ has a package with this engine, built from sources with this hash: their own, if left out. */
     const setUpWithRelease = ({
       sources = '',
-      addon = join(ROOT, 'native/build/Release/arbalest.node')
+      addon = join(ROOT, 'native/build/Release/arbalest.node'),
+      environment = {}
     }: {
       sources?: string
       addon?: string
+      environment?: Readonly<Record<string, string>>
     }): Outcome =>
       withPrograms(
         { node: `exec '${process.execPath}' "$@"`, npm: 'echo npm >&2; exit 1', tar: `PATH=/usr/bin:/bin exec tar "$@"` },
@@ -157,7 +165,8 @@ describe('Set-up', () => {
           symlinkSync(addon, join(folder, 'package/arbalest.node'))
           const file = join(folder, `release/arbalest-linux-${process.arch}-0.1.0.tgz`)
           expect(spawnSync('tar', ['-czf', file, '-C', folder, 'package']).status).to.equal(0)
-        }
+        },
+        environment
       )
     const engine = () => join(folder, `node_modules/@arbalest/linux-${process.arch}`)
 
@@ -173,6 +182,12 @@ describe('Set-up', () => {
       const other = setUpWithRelease({ sources: '0'.repeat(64) })
       expect([other.status, other.stderr]).to.satisfy(([status, stderr]: [number, string]) => status === 1 && told.test(stderr))
       expect(existsSync(engine()), 'nothing is unpacked').to.equal(false)
+    })
+
+    it('says that the package which ARBALEST_PREBUILT names is of no use', () => {
+      const { status, stderr } = setUpWithRelease({ environment: { ARBALEST_PREBUILT: '/nowhere/engine.tgz' } })
+      expect(status).to.equal(1)
+      expect(stderr).to.match(/^ARBALEST_PREBUILT: received \/nowhere\/engine\.tgz; the engine is built instead: .*\nSETUP_FAILED: missing: g\+\+/)
     })
   })
 
