@@ -11,6 +11,7 @@ import { createRequire } from 'node:module'
 import { cpus } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { jobs } from './jobs.js'
 import { prebuiltEngine } from './prebuilt.js'
 import { unpackPrebuilt } from './unpack-prebuilt.js'
@@ -30,16 +31,17 @@ const MEMORY_OF_A_COMPILER = 2 ** 30
 
 const wanted = stamp()
 const found = readStamp()
-const tests = process.argv.includes('--tests')
+const flag = { type: 'boolean', default: false }
+const { values: options } = parseArgs({ options: { tests: flag, check: flag, unpack: flag, sources: flag, force: flag } })
+const { tests, force } = options
 const same = found !== undefined && found.inputs === wanted.inputs && found.toolchain === wanted.toolchain
 const current = existsSync(addon) ? same && (found.tests || !tests) : !tests && comesPrebuilt()
-const force = process.argv.includes('--force')
 
-if (process.argv.includes('--check')) {
+if (options.check) {
   process.exitCode = current ? 0 : 1
-} else if (process.argv.includes('--sources')) {
+} else if (options.sources) {
   process.stdout.write(`${wanted.inputs}\n`)
-} else if (process.argv.includes('--unpack')) {
+} else if (options.unpack) {
   process.exitCode = !existsSync(addon) && unpackPrebuilt(root, wanted.inputs) && comesPrebuilt() ? 0 : 1
 } else if (force || !current) {
   // CMake caches the compiler, the libraries and the folder: if one of these has changed, the build begins from scratch.

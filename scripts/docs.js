@@ -7,11 +7,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const generator = join(root, 'scripts', 'api')
 const pages = join(root, 'docs', 'api')
-const check = process.argv.includes('--check')
+const { check } = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values
 
 if (!check) writeOptionTables()
 install()

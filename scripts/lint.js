@@ -5,12 +5,13 @@ import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const CLANG_FORMAT_MAJOR = '14'
 const PRETTIER = ['prettier/bin/prettier.cjs', '--log-level', 'warn', '--cache', '--cache-strategy', 'content']
 const PRETTIER_CACHE = join('.setup', 'prettier-cache')
 const root = fileURLToPath(new URL('..', import.meta.url))
-const write = process.argv.includes('--write')
+const { write } = parseArgs({ options: { write: { type: 'boolean', default: false } } }).values
 
 const checks = [
   node(...PRETTIER, '--cache-location', PRETTIER_CACHE, write ? '--write' : '--check', '.'),
