@@ -2,6 +2,7 @@ import { loadEngine } from '../engine/contract.js'
 import { BACKENDS } from '../compiler/program.js'
 import { findModelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
 import { loweringBackend } from '../engine/lowering.js'
+import { didYouMean } from '../did-you-mean.js'
 import { invalidOption, unknownName } from '../errors.js'
 import { readModelFile, type ReadModelOptions } from '../formats/read-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
@@ -13,8 +14,26 @@ import { TrainedModel } from './trained-model.js'
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
+const OPTIONS: Readonly<Record<keyof LoadModelOptions, true>> = {
+  model: true,
+  names: true,
+  reinitialise: true,
+  strict: true,
+  seed: true,
+  normalisation: true,
+  classNames: true,
+  context: true,
+  best: true,
+  backend: true,
+  precision: true,
+  threads: true
+}
+
 /** See `loadModel`. */
 export async function openModel(source: string | SavedModel, options: LoadModelOptions = {}): Promise<TrainedModel> {
+  const known = Object.keys(OPTIONS)
+  for (const [name, value] of Object.entries(options))
+    if (!known.includes(name)) throw invalidOption(name, value, `use only ${known.join(', ')}${didYouMean(name, known)}`)
   const { backend = 'cpu', precision = 'f32', threads = 1, ...reading } = options
   if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
   const saved = isSaved(source) ? source : await readFile(source, reading)

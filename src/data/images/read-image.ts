@@ -16,7 +16,7 @@ export interface ImageModel {
 
 /** As `readImage`. */
 export async function imageSample(image: ImageSource, sampleOrModel: readonly number[] | ImageModel): Promise<Uint8Array> {
-  const { input: shape, encoding }: ImageModel = 'input' in sampleOrModel ? sampleOrModel : { input: sampleOrModel }
+  const { input: shape, encoding } = imageModel(sampleOrModel)
   const [channels, height, width, ...more] = shape
   if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
     throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')
@@ -33,6 +33,12 @@ export async function imageSample(image: ImageSource, sampleOrModel: readonly nu
   const sample = new Uint8Array(pixels.length)
   toPlanes(pixels, sample, { width, channels })
   return sample
+}
+
+function imageModel(given: unknown): ImageModel {
+  if (Array.isArray(given)) return { input: given as readonly number[] }
+  if (typeof given === 'object' && given !== null && 'input' in given && Array.isArray(given.input)) return given as ImageModel
+  throw invalidOption('shape', given, "give a model, or one sample's shape, such as [3, 224, 224]")
 }
 
 /** As the images of a folder are measured. */

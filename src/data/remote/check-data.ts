@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { unknownName } from '../../errors.js'
+import { invalidOption, unknownName } from '../../errors.js'
 import { CATALOGUE, TEXTS } from '../catalogue.js'
 import { decompress } from '../compressed-file.js'
 import { dataFolder, firstPath, foldersOf } from '../data-folder.js'
@@ -33,6 +33,7 @@ export interface CheckDataOptions {
 
 /** As `checkData`. */
 export async function compareData(names: readonly string[], { directory }: CheckDataOptions): Promise<CheckedData[]> {
+  if (!Array.isArray(names)) throw invalidOption('data', names, `give a list of names, of ${remoteNames.join(', ')}`)
   const checked: CheckedData[] = []
   for (const name of names) checked.push(await checkOne(name, dataFolder(directory)))
   return checked

@@ -102,6 +102,8 @@ describe('readImage', () => {
   it('refuses what is no image, and samples that are none', async () => {
     const path = await folder.write('text.png', Buffer.from('no image'))
     await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'text.png')
+    for (const none of [undefined, null, 28, {}, { input: 28 }])
+      await refused('INVALID_OPTION', () => readImage(path, none as never), 'shape: received', 'give a model')
     await refused('DATA_NOT_FOUND', () => readImage(join(folder.path, 'none.png'), [1, 2, 2]), 'none.png')
     await refused('DATA_NOT_FOUND', () => readImage(folder.path, [1, 2, 2]), 'not a file')
     // The content of a file in the place of its path.

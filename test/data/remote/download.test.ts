@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { checkData } from '../../../src/data/datasets.js'
 import { download } from '../../../src/data/remote/download.js'
 import type { RemoteFile } from '../../../src/data/remote/sources.js'
 import { untar } from '../../../src/data/remote/untar.js'
@@ -170,5 +171,11 @@ describe('untar', () => {
     ]
     for (const [bytes, words] of bad)
       await refused('DATA_CORRUPT', async () => untar(await folder.write('bad.tar.gz', bytes), members, folder.path), words)
+  })
+})
+
+describe('checkData', () => {
+  it('takes a list of names', async () => {
+    await refused('INVALID_OPTION', () => checkData('mnist' as never), 'data: received "mnist"', 'a list of names')
   })
 })
