@@ -187,7 +187,9 @@ describe('Set-up', () => {
     it('says that the package which ARBALEST_PREBUILT names is of no use', () => {
       const { status, stderr } = setUpWithRelease({ environment: { ARBALEST_PREBUILT: '/nowhere/engine.tgz' } })
       expect(status).to.equal(1)
-      expect(stderr).to.match(/^ARBALEST_PREBUILT: received \/nowhere\/engine\.tgz; the engine is built instead: .*\nSETUP_FAILED: missing: g\+\+/)
+      expect(stderr).to.match(
+        /^ARBALEST_PREBUILT: received \/nowhere\/engine\.tgz; the engine is built instead: .*\nSETUP_FAILED: missing: g\+\+/
+      )
     })
   })
 

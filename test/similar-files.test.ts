@@ -26,7 +26,12 @@ describe('A path that does not exist', () => {
     await table('table/boats.csv', `did you mean ${at('tables/boats.csv')}?`)
     await table('evilname.csv', 'did you mean', 'evil\\u{202e}name.csv?')
     await refused('DATA_NOT_FOUND', () => loadModel(at('digit.safetensors')), `did you mean ${at('digits.safetensors')}?`)
-    await refused('INVALID_OPTION', () => loadModel(at('digits.safetensors'), { bset: true } as never), 'bset: received true', 'did you mean best?')
+    await refused(
+      'INVALID_OPTION',
+      () => loadModel(at('digits.safetensors'), { bset: true } as never),
+      'bset: received true',
+      'did you mean best?'
+    )
     await refused(
       'INVALID_OPTION',
       async () => train({ model: 'mlp', data: at('housess.csv'), table: { target: 'b' } }),

@@ -73,9 +73,13 @@ async function savedIn(name: string): Promise<Saved | undefined> {
   })
   if (text === undefined) return undefined
   const fault = (found: string, cause?: unknown) =>
-    new ArbalestError('DATA_CORRUPT', `${fileURLToPath(file)}: expected the results of a bench, found ${found}; move it away, or save by another name`, {
-      cause
-    })
+    new ArbalestError(
+      'DATA_CORRUPT',
+      `${fileURLToPath(file)}: expected the results of a bench, found ${found}; move it away, or save by another name`,
+      {
+        cause
+      }
+    )
   let saved: Saved
   try {
     saved = JSON.parse(text) as Saved

@@ -96,7 +96,9 @@ function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void
   const write = (text: string) => process.stdout.write(`${text}\n`)
   const reporters = configs.map(
     (_, job) =>
-      new PlainLines({ write: (text: string) => write(text.trimEnd().replaceAll(/^/gm, `job ${job}: `)) } as unknown as Output, { verbose: true })
+      new PlainLines({ write: (text: string) => write(text.trimEnd().replaceAll(/^/gm, `job ${job}: `)) } as unknown as Output, {
+        verbose: true
+      })
   )
   return (event) => {
     if (event.event === 'crossover') write(`device: ${event.policy}${gainText(event.gain)} (${event.reason})`)

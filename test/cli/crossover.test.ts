@@ -72,7 +72,8 @@ describe('arbalest crossover', () => {
     const jobs = [config('right', {}), config('wrong', { batch: -1, seed: -2 })]
     const { code, stderr } = await runCli(['crossover', ...jobs])
     expect(code).to.equal(2)
-    for (const option of ['batch', 'seed']) expect(stderr).to.match(new RegExp(`  jobs\\[1\\]\\.${option}: received -\\d; .* \\(.*wrong\\.config\\.mjs\\)\n`))
+    for (const option of ['batch', 'seed'])
+      expect(stderr).to.match(new RegExp(`  jobs\\[1\\]\\.${option}: received -\\d; .* \\(.*wrong\\.config\\.mjs\\)\n`))
   })
 
   it('tells the address of the page that a job alone has', async () => {
@@ -85,7 +86,7 @@ describe('arbalest crossover', () => {
     expect(told[0]!['url']).to.match(/^http:/)
     expect(text.stdout).to.match(/^job 1: dashboard at http:/m)
     for (const line of text.stdout.trim().split('\n')) expect(line).to.match(/^(job [01]|device): /)
-    for (const job of [0, 1]) expect(text.stdout).to.match(new RegExp(`^job ${job}: weights sha256 `, 'm'))
+    for (const number of [0, 1]) expect(text.stdout).to.match(new RegExp(`^job ${number}: weights sha256 `, 'm'))
   })
 
   it('names the flag at fault, and fails with a job', () => {

@@ -34,7 +34,10 @@ describe('Peers of the throughput bench', () => {
     expect(await tfjsWays(lenet!)).to.deep.equal([])
     expect(await tfjsWays(narrow!)).to.deep.equal([])
     const refused = await fastestWay(lenet!, { peers: ['tfjs'], seconds: 0.1 }).catch((error: unknown) => error)
-    expect(refused).to.include({ code: 'INVALID_OPTION' }).and.to.have.property('message').that.matches(/^--peers: received "tfjs"; none of them trains lenet b8 k1 f32/)
+    expect(refused)
+      .to.include({ code: 'INVALID_OPTION' })
+      .and.to.have.property('message')
+      .that.matches(/^--peers: received "tfjs"; none of them trains lenet b8 k1 f32/)
     const [way] = await tfjsWays(mlp!)
     const side = await Side.start(way!.commands)
     try {

@@ -23,7 +23,9 @@ describe('arbalest generate', () => {
     expect(other.stdout).to.not.equal(first.stdout)
     expect((await generate('--json')).lines[0]).to.deep.equal({ file, prompt: 'ab', text: first.stdout.slice(2, -1) })
     expect((await run(['generate', file, 'xyz'])).stderr).to.match(/^INVALID_OPTION: prompt: .*x/)
-    expect((await run(['predict', file, 'ab'])).stderr).to.match(/^INVALID_OPTION: inputs: received "ab"; model gpt takes samples \(8\), .*arbalest generate/)
+    expect((await run(['predict', file, 'ab'])).stderr).to.match(
+      /^INVALID_OPTION: inputs: received "ab"; model gpt takes samples \(8\), .*arbalest generate/
+    )
 
     await job.model.save(onnx)
     const tokens = Int32Array.from([0, 1, 2, 3, 4, 0, 1, 2])
