@@ -16,8 +16,9 @@ export interface Model {
   readonly labelSmoothing?: number
 }
 
-/** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. */
+/** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. Throws INVALID_MODEL for what is no object. */
 export function defineModel(model: Omit<Model, 'loss'> & Partial<Pick<Model, 'loss'>>): Model {
+  checkObject(model, 'give it a name, an input and layers')
   return { ...model, loss: model.loss ?? 'softmaxCrossEntropy' }
 }
 
@@ -34,12 +35,7 @@ export const MOST_NESTED_LISTS = 64
  * built. Throws INVALID_MODEL.
  */
 export function checkModel(model: unknown): asserts model is Model {
-  if (typeof model !== 'object' || model === null)
-    throw new ArbalestError(
-      'INVALID_MODEL',
-      `model: received ${shown(model)}; give a Model: what defineModel makes of layers, or modelNamed of a name in the zoo`,
-      { data: { parameter: 'model', received: model } }
-    )
+  checkObject(model, 'give a Model: what defineModel makes of layers, or modelNamed of a name in the zoo')
   const { name, input, layers } = model as Partial<Record<keyof Model, unknown>>
   if (typeof name !== 'string') throw fault('model', 'name', name, 'give it a name')
   const extents = Array.isArray(input) && input.length >= 1 && input.length <= 3
@@ -47,6 +43,11 @@ export function checkModel(model: unknown): asserts model is Model {
     throw fault(`model ${name}`, 'input', input, "use one sample's shape, (C, H, W), (T, F) or (F)")
   if (!Array.isArray(layers) || layers.length === 0) throw fault(`model ${name}`, 'layers', layers, 'give it at least one layer')
   checkLayers(`model ${name}`, 'layers', layers, MOST_NESTED_LISTS)
+}
+
+function checkObject(model: unknown, fix: string): asserts model is object {
+  if (typeof model === 'object' && model !== null) return
+  throw new ArbalestError('INVALID_MODEL', `model: received ${shown(model)}; ${fix}`, { data: { parameter: 'model', received: model } })
 }
 
 function checkLayers(model: string, path: string, layers: unknown, deepest: number): void {

@@ -248,6 +248,8 @@ describe('a model that cannot be', () => {
       // By name it takes those of the zoo.
       if (typeof model === 'object') await refused('INVALID_MODEL', () => explain({ model: given }), told)
     }
+    for (const none of [undefined, null, 'lenet'])
+      await refused('INVALID_MODEL', () => defineModel(none as unknown as Model), 'give it a name, an input and layers')
   })
 
   it('is refused: one value a channel for batch norm, in training only', () => {

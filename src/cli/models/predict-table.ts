@@ -27,9 +27,10 @@ export async function predictTable(
   const added = target.kind === 'number' ? [`predicted ${target.name}`] : [`predicted ${target.name}`, 'probability']
   await readTable(file, {
     header(columns) {
-      names = columns
       inputs = new ModelInputs(file, encoding, columns)
-      header = [...columns, ...added].map(csvCell).join(',')
+      // What was predicted before is predicted anew.
+      names = columns.filter((column) => !added.includes(column))
+      header = [...names, ...added].map(csvCell).join(',')
     },
     async block(block) {
       const rows = inputs!.rows(block)

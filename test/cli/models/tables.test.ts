@@ -67,6 +67,8 @@ describe('arbalest on a table', () => {
     expect(stderr).to.equal(
       `${csv}: column "district": 1 row has a value that the model does not know, as "unheard of" in line 3: it counts as one of its rare values\n`
     )
+    const predicted = await folder.write('predicted.csv', Buffer.from(stdout))
+    expect((await run(['predict', model, predicted])).stdout, 'what was predicted before is predicted anew').to.equal(stdout)
     const { lines } = await run(['predict', model, csv, '--json'])
     expect(lines[0]).to.deep.equal({ note: 'a, b', area: '100', district: 'south', 'predicted price': price })
     const loaded = await loadModel(model)
