@@ -9,6 +9,9 @@ export interface Host {
   readonly rack?: string
 }
 
+/** As many processes as `arbalest launch` starts at most. */
+const MOST_SLOTS = 65_536
+
 const FORM = 'write one host a line, such as "node1", "node1 slots=2" or "node1 slots=2 rack=a"'
 
 /**
@@ -29,6 +32,7 @@ export function readHostfile(path: string): readonly Host[] {
     const { name, slots, rack } = hostOf(words) ?? refuse(path, i + 1, words)
     const known = hosts.get(name)
     if (known && known.rack !== rack) refuse(path, i + 1, words, `${name} has another rack above`)
+    if (slots + (known?.slots ?? 0) > MOST_SLOTS) refuse(path, i + 1, words, `give a host at most ${MOST_SLOTS} slots`)
     hosts.set(name, { name, slots: (known?.slots ?? 0) + slots, ...(rack !== undefined && { rack }) })
   }
   if (hosts.size === 0) throw invalidOption('hostfile', path, `it names no host; ${FORM}`)
@@ -40,7 +44,7 @@ export function readHostfile(path: string): readonly Host[] {
 
 function hostOf(words: string): Host | undefined {
   const [, name, slots = '1', rack] =
-    /^([\w.-]+)(?:\s+slots\s*=\s*|:)?(\d+)?(?:\s+max[_-]slots\s*=\s*\d+)?(?:\s+rack\s*=\s*([\w.-]+))?$/.exec(words) ?? []
+    /^(\w[\w.-]*)(?:(?:\s+slots\s*=\s*|:)(\d+))?(?:\s+max[_-]slots\s*=\s*\d+)?(?:\s+rack\s*=\s*([\w.-]+))?$/.exec(words) ?? []
   return name !== undefined && Number(slots) >= 1 ? { name, slots: Number(slots), ...(rack !== undefined && { rack }) } : undefined
 }
 

@@ -57,8 +57,13 @@ describe('A hostfile', () => {
       refused('INVALID_OPTION', () => readHostfile(file(...lines)), join(folder, 'hosts'), 'names no host', 'slots=2'))
 
   it('with a line of another form is refused by the number of the line', async () => {
-    for (const line of ['node1 cores=2', 'node1 slots=0', 'node1 node2', '-n 4', 'node1:x'])
+    for (const line of ['node1 cores=2', 'node1 slots=0', 'node1 node2', '-n 4', 'node1:x', 'node1:', 'node1 slots=', '-n'])
       await refused('INVALID_OPTION', () => readHostfile(file('node0', line)), 'line 2', JSON.stringify(line), 'slots=2')
+  })
+
+  it('with more slots than processes can be started is refused', async () => {
+    for (const line of ['node1 slots=99999999999999999999 rack=b', 'node0:65536 rack=a'])
+      await refused('INVALID_OPTION', () => readHostfile(file('node0 rack=a', line)), 'line 2', 'at most 65536')
   })
 
   it('that is missing is refused with the reason', () =>
