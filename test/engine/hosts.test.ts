@@ -240,6 +240,22 @@ describe('A group over hosts', () => {
     run.release()
   })
 
+  it('counts a learner that has joined after a rest was agreed on from that rest on, also with slack', () => {
+    const [slack, rest] = [3, 12]
+    const run = new HostsRun(training(), rule({ name: 'parameter-server', slack }, 2), 2).add(2).lift()
+    for (const { group } of run.runs) engine.setPause(group, rest)
+    run.iterate(rest - 1, 1)
+    // Its messages hold from a round behind the rest on.
+    run.runs[1]!.add(1)
+    expect([...run.runToRest()]).to.deep.equal(['paused'])
+    for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: rest, position: rest * 2 * 4 })
+    run.lift().iterate(slack + 2, 1)
+    for (const each of run.runs) each.reached(rest + slack + 2)
+    const position = rest * 2 * 4 + (slack + 2) * 3 * 4
+    for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: rest + slack + 2, position })
+    run.release()
+  })
+
   it('goes on without a host that is lost while others are ahead of it', () => {
     const run = new HostsRun(training(), rule({ name: 'parameter-server', slack: 2 }, 3), 3, 1, { shrinks: true }).add(3).lift()
     run.iterate(3, 1)

@@ -133,8 +133,8 @@ class SynchronousGroup final : public GroupState {
   // Over hosts:
   std::unique_ptr<Agreement> agreement_for_hosts();
   void schedule_changed() override;
-  // Whether the learner may enter the round, or rests there.
-  Outcome await_agreement(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
+  // Whether the learner may enter its round, or rests there.
+  Outcome await_agreement(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   bool rests_before(int64_t round) const;
   // Tells the messages that are due, takes those that all hosts have told, and opens the rounds that no learner of this process will enter.
   void go_on();
@@ -142,6 +142,8 @@ class SynchronousGroup final : public GroupState {
   void hear();
   void tell_messages();
   bool take_messages();
+  // All members take part from the round before which the hosts rest.
+  void begin_after_rest();
   void tell(AgreementMessage::Kind kind, int64_t round);
   // Of what the owners of all hosts' groups have to set equally.
   uint64_t settings_hash() const;

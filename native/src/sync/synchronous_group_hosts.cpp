@@ -63,13 +63,14 @@ void SynchronousGroup::schedule_changed() {
 
 bool SynchronousGroup::rests_before(int64_t round) const { return agreement_->rests_before(round) || schedule_.ends_before(round); }
 
-Outcome SynchronousGroup::await_agreement(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
-                                          const std::atomic<bool>& cancelled) {
+Outcome SynchronousGroup::await_agreement(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
   while (true) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     if (stopped_ || cancelled) return Outcome::cancelled;
     if (!members_.has(learner)) return Outcome::evicted;
     if (agreement_->phase() == Phase::resting) return Outcome::paused;
+    // A rest may have brought it forward.
+    const int64_t round = members_.at(learner).round;
     if (agreement_->knows(round) && !rests_before(round)) return Outcome::done;
     if (averaging_.next_pass()) {
       help(lock);
@@ -170,8 +171,20 @@ bool SynchronousGroup::take_messages() {
   if (std::ranges::any_of(messages, [](const AgreementMessage& message) { return message.stops; })) stopped_ = true;
   // Each host rests until its own owner lifts the pause.
   if (!schedule_.ends_before(round_)) schedule_.set_pause(round_);
+  begin_after_rest();
   changed_.announce();
   return true;
+}
+
+// A learner that has joined since the hosts agreed on this rest would enter a round behind it, which the opening message counts without it.
+// It begins with the others instead, as one that joins while they rest, or that goes on from a checkpoint of here.
+void SynchronousGroup::begin_after_rest() {
+  for (const int learner : members_.learners()) {
+    RoundMember& member = members_.at(learner);
+    if (member.round <= round_) continue;
+    member.round = member.first = round_;
+    member.iteration = schedule_.first_iteration(round_);
+  }
 }
 
 }  // namespace arbalest

@@ -40,7 +40,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
 
 Outcome SynchronousGroup::await_start(Lock& lock, int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
   if (members_.at(learner).iteration_in_round != 0) return Outcome::done;
-  if (agreement_) return await_agreement(lock, learner, members_.at(learner).round, deadline, cancelled);
+  if (agreement_) return await_agreement(lock, learner, deadline, cancelled);
   while (true) {
     const int64_t round = members_.at(learner).round;
     const bool rests = schedule_.rests_before(round);
