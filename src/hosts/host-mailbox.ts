@@ -2,9 +2,13 @@ import { deserialize, serialize } from 'node:v8'
 import type { Engine, Handle } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 
-/** The first byte of a message says what the others are. */
+/** The first byte of a piece says what the message is of which it is the last, or that more of it follows. */
 const BYTES = 0
 const STRUCTURED = 1
+const CONTINUED = 2
+
+/** Bytes of a piece. The engine takes messages of up to 1 GiB, and a learner's state may be larger. */
+const PIECE_BYTES = 2 ** 28
 
 export interface ReceiveOptions {
   /** Rejects with HOST_LOST after so many seconds; without, only the link's own deadline ends the wait. */
@@ -20,11 +24,15 @@ export class HostMailbox {
   readonly #hosts: Handle
   /** The waiting receives, by host, in the order of their calls. */
   readonly #waiting = new Map<number, Receive[]>()
+  /** What has come of a message that goes on, by host. */
+  readonly #begun = new Map<number, Uint8Array[]>()
+  readonly #pieceBytes: number
 
-  /** The hosts have met. */
-  constructor(engine: Engine, hosts: Handle) {
+  /** The hosts have met. `pieceBytes` is replaced in tests: messages that are longer go in several pieces. */
+  constructor(engine: Engine, hosts: Handle, pieceBytes = PIECE_BYTES) {
     this.#engine = engine
     this.#hosts = hosts
+    this.#pieceBytes = pieceBytes
     ;({ rank: this.rank, size: this.size } = engine.hostsPlace(hosts)!)
     engine.watchHosts(hosts, () => this.#deliver())
   }
@@ -45,7 +53,7 @@ export class HostMailbox {
    * has failed.
    */
   send(to: number, message: unknown): void {
-    this.#engine.sendToHost(this.#hosts, to, packed(message))
+    for (const piece of packed(message, this.#pieceBytes)) this.#engine.sendToHost(this.#hosts, to, piece)
   }
 
   /** The next message of a host. Rejects with HOST_LOST, also where that host alone is lost, or with the signal's reason. */
@@ -82,9 +90,11 @@ export class HostMailbox {
     for (const [from, waiting] of this.#waiting)
       while (waiting.length > 0) {
         try {
-          const message = this.#engine.takeFromHost(this.#hosts, from)
-          if (message === null) break
-          waiting[0]!.settle(unpacked(message))
+          const piece = this.#engine.takeFromHost(this.#hosts, from)
+          if (piece === null) break
+          const pieces = [...(this.#begun.get(from) ?? []), piece]
+          this.#begun.set(from, piece[0] === CONTINUED ? pieces : [])
+          if (piece[0] !== CONTINUED) waiting[0]!.settle(unpacked(pieces))
         } catch (error) {
           waiting[0]!.fail(error)
         }
@@ -97,16 +107,31 @@ interface Receive {
   fail(error: unknown): void
 }
 
-function packed(message: unknown): Uint8Array {
+function* packed(message: unknown, most: number): Iterable<Uint8Array> {
   const isBytes = message instanceof Uint8Array
   const body = isBytes ? message : serialize(message)
-  const whole = new Uint8Array(1 + body.length)
-  whole[0] = isBytes ? BYTES : STRUCTURED
-  whole.set(body, 1)
-  return whole
+  for (let at = 0, isLast = false; !isLast; at += most) {
+    isLast = at + most >= body.length
+    const part = body.subarray(at, at + most)
+    const piece = new Uint8Array(1 + part.length)
+    piece[0] = !isLast ? CONTINUED : isBytes ? BYTES : STRUCTURED
+    piece.set(part, 1)
+    yield piece
+  }
 }
 
-function unpacked(message: Uint8Array): unknown {
-  const body = message.subarray(1)
-  return message[0] === BYTES ? body : deserialize(body)
+function unpacked(pieces: readonly Uint8Array[]): unknown {
+  const parts = pieces.map((piece) => piece.subarray(1))
+  const body = parts.length === 1 ? parts[0]! : joined(parts)
+  return pieces.at(-1)![0] === BYTES ? body : deserialize(body)
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }

@@ -37,6 +37,16 @@ describe('Messages between hosts', () => {
       }
   })
 
+  it('longer than the engine takes at a time go in pieces', async () => {
+    const [first, second] = hosts(2).map((handle) => new HostMailbox(engine, handle, 1000))
+    const sent = [999, 1000, 1001, 2000, 5555, 0].map((length) => Uint8Array.from({ length }, (_, i) => (i + length) % 251))
+    const weights = Float32Array.from({ length: 700 }, (_, i) => i / 3)
+    for (const message of [...sent, { weights }, 'last']) second!.send(0, message)
+    for (const message of sent) expect(await first!.receive(1)).to.deep.equal(message)
+    expect(await first!.receive(1)).to.deep.equal({ weights })
+    expect(await first!.receive(1)).to.equal('last')
+  })
+
   it('settle receives in the order of their calls, one of which may have been given up', async () => {
     const [first, second] = hosts(2).map((handle) => new HostMailbox(engine, handle))
     const given = new AbortController()

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Supervisor } from '../../actors/supervisor.js'
@@ -24,6 +24,7 @@ import { LeaderInbox } from './leader-inbox.js'
 import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
 import type { ForwardedEvent, Order, Report, ToFollower } from './orders.js'
 import type { RunHost } from './run-host.js'
+import { wholeFile } from './whole-file.js'
 
 /** Thrown where the loss was not finite: the run begins again with lower rates. */
 export class HostsBeginAgain extends Error {
@@ -216,7 +217,7 @@ export class Follower {
   async #fileOf(snapshot: Handle, engine: Engine, parameters: readonly PlacedParameter[]): Promise<Uint8Array> {
     const path = join(await this.#host.folder(), 'captured')
     await writeVectors(path, parameters, { ...engine.snapshotParts(snapshot), read: (name) => engine.readSnapshot(snapshot, name) })
-    return new Uint8Array(await readFile(path))
+    return wholeFile(path)
   }
 
   #report(report: Report): void {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
@@ -13,6 +12,7 @@ import { checkHellos, greetingOf, helloOf, type Hello, type Preparation } from '
 import { HostCalls } from './host-calls.js'
 import type { ForwardedEvent, HostError, Order, Report, ServedGroup, ToLeader } from './orders.js'
 import type { RunHost } from './run-host.js'
+import { wholeFile } from './whole-file.js'
 
 /** The states of a host that rests. */
 export interface CapturedHost {
@@ -151,7 +151,7 @@ export class Leader {
       const places = state.learners.filter((place) => this.#host.rankOf(place) === rank && resumption.learner(place) !== undefined)
       this.#host.mailbox.send(rank, { order: 'begin', host, population, resumes: { folder, state, places } } satisfies Order)
       for (const path of [join(folder, GROUP_FILE), ...places.map((place) => resumption.learner(place)!)])
-        this.#host.mailbox.send(rank, new Uint8Array(await readFile(path)))
+        this.#host.mailbox.send(rank, await wholeFile(path))
     }
   }
 
