@@ -12,15 +12,20 @@ const CODED = /^([A-Z]+(?:_[A-Z]+)+|INTERNAL|ABORTED): /
 /** Frames around messages of Open MPI and Hydra. */
 const FRAME = /^(?:-{60,}|={60,})$/
 
+/** The first lines of frames on stdout: of Hydra, and of Open MPI where it starts no process on a host. Others there are of the processes. */
+const FRAMED_ON_STDOUT = /^(?:=   BAD TERMINATION|A daemon |(?:An ORTE|A PRTE) daemon |(?:PRTE|ORTE|mpirun|prterun|prte) )/
+
 /** Beginnings of lines that a launcher writes outside of its frames. */
 const NOTICES = [
-  /^\[[\w.-]+:\d+\] /,
   /^\[(?:mpiexec|proxy)\b/,
   /^(?:srun|slurmstepd): /,
   /^YOUR APPLICATION TERMINATED WITH/,
   /^This typically refers to a problem/,
   /^Please see the FAQ page for debugging/
 ]
+
+/** The same on stderr alone: on stdout it may be a process's own. */
+const NOTICE_ON_STDERR = /^\[[\w.-]+:\d+\] /
 
 const SIGNALS: Readonly<Record<string, string>> = {
   4: 'SIGILL',
@@ -40,26 +45,58 @@ export class LauncherMessages {
   readonly #notices: string[] = []
   readonly #codes = new Set<string>()
   readonly #said = new Set<string>()
-  readonly #framed = new Set<'stdout' | 'stderr'>()
+  #isFramed = false
+  #isFramedOnStdout = false
+  /** A line of stdout that may begin a frame. */
+  #held: string | undefined
 
   /** Whether this line of stderr is a process's own, and new. */
   isShown(line: string): boolean {
-    if (this.isNotice(line, 'stderr')) return false
     const code = CODED.exec(line)?.[1]
-    if (code === undefined) return true
+    if (code === undefined) return !this.#isNotice(line)
     this.#codes.add(code)
     const isNew = !this.#said.has(line)
     this.#said.add(line)
     return isNew
   }
 
-  /** Whether this line is the launcher's own, which it keeps. Hydra writes of a process that was killed to stdout. */
-  isNotice(line: string, stream: 'stdout' | 'stderr'): boolean {
+  /**
+   * The lines of stdout that are a process's own, now that this one has come. Hydra writes there of a process that was killed, Open MPI of a host that it does
+   * not reach. What looks like their frames may be the user's, and is shown once the line behind it has come.
+   */
+  shownOnStdout(line: string): readonly string[] {
+    if (this.#isFramedOnStdout) {
+      this.#isFramedOnStdout = !FRAME.test(line)
+      this.#notices.push(line)
+      return []
+    }
+    if (this.#held !== undefined && FRAMED_ON_STDOUT.test(line)) {
+      this.#isFramedOnStdout = true
+      this.#held = undefined
+      this.#notices.push(line)
+      return []
+    }
+    const shown = this.endOfStdout()
+    if (FRAME.test(line)) this.#held = line
+    else if (NOTICES.some((form) => form.test(line))) this.#notices.push(line)
+    else return [...shown, line]
+    return shown
+  }
+
+  /** What was held back of stdout, of which no more comes. */
+  endOfStdout(): readonly string[] {
+    const held = this.#held
+    this.#held = undefined
+    return held === undefined ? [] : [held]
+  }
+
+  /** Whether this line of stderr is the launcher's own, which it keeps. */
+  #isNotice(line: string): boolean {
     if (FRAME.test(line)) {
-      if (!this.#framed.delete(stream)) this.#framed.add(stream)
+      this.#isFramed = !this.#isFramed
       return true
     }
-    if (!this.#framed.has(stream) && !NOTICES.some((form) => form.test(line))) return false
+    if (!this.#isFramed && ![NOTICE_ON_STDERR, ...NOTICES].some((form) => form.test(line))) return false
     this.#notices.push(line)
     return true
   }

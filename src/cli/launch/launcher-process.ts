@@ -50,12 +50,14 @@ export class LauncherProcess {
     // In a process group of its own: Ctrl-C reaches this process alone, which asks for a stop at the next round.
     const child = spawn(program, words, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#pid = child.pid
-    createInterface({ input: child.stdout }).on('line', (each) => {
+    const show = (each: string): void => {
       this.#lacksCheckpoint ||= json ? /^\{"event":"finished".*"checkpoints":"incomplete"/.test(each) : each.endsWith(NOT_ALL_CHECKPOINTS)
       if (json && each.startsWith('{"event":"failed"')) this.#failed = each
-      else if (this.#messages.isNotice(each, 'stdout') || (json && each === '')) return
-      else process.stdout.write(`${each}\n`)
-    })
+      else if (!json || each !== '') process.stdout.write(`${each}\n`)
+    }
+    createInterface({ input: child.stdout })
+      .on('line', (line) => this.#messages.shownOnStdout(line).forEach(show))
+      .on('close', () => this.#messages.endOfStdout().forEach(show))
     createInterface({ input: child.stderr }).on('line', (each) => {
       if (this.#messages.isShown(each) || raw) process.stderr.write(`${each}\n`)
     })

@@ -58,11 +58,29 @@ describe('The messages of a launcher', () => {
 
   it('of MPICH are found on stdout too, between the lines of the run', () => {
     const messages = new LauncherMessages()
-    const shown = ['{"event":"started"}', ...KILLED.MPICH.slice(1), '{"event":"progress"}'].filter(
-      (line) => !messages.isNotice(line, 'stdout')
-    )
+    const shown = ['{"event":"started"}', ...KILLED.MPICH.slice(1), '{"event":"progress"}'].flatMap((line) => messages.shownOnStdout(line))
     expect(shown).to.deep.equal(['{"event":"started"}', '{"event":"progress"}'])
     expect(messages.lost).to.deep.equal({ host: 'node2', signal: 'SIGKILL' })
+  })
+
+  it('of Open MPI on stdout, of a host that it does not reach, are not shown either', () => {
+    const messages = new LauncherMessages()
+    const frame = '-'.repeat(60)
+    const lines = ['first', frame, 'A daemon failed to report back after being spawned. This could', '  Remote host:   node9', frame, 'last']
+    expect(lines.flatMap((line) => messages.shownOnStdout(line))).to.deep.equal(['first', 'last'])
+    expect(messages.firstSentence).to.equal('A daemon failed to report back after being spawned')
+  })
+
+  it('are told from what the processes write: rules across the page, and words in brackets', () => {
+    const messages = new LauncherMessages()
+    const lines = [LINE, 'my experiment', '='.repeat(70), LINE, '[worker:1] is ready', 'loss 0.1', LINE]
+    expect([...lines.flatMap((line) => messages.shownOnStdout(line)), ...messages.endOfStdout()]).to.deep.equal(lines)
+  })
+
+  it('never hide the error of a process', () => {
+    const { shown, messages } = read([LINE, 'a rule of the user above', 'HOST_LOST: host 1: it is gone'])
+    expect(shown).to.deep.equal(['HOST_LOST: host 1: it is gone'])
+    expect([...messages.codes]).to.deep.equal(['HOST_LOST'])
   })
 
   it('of a process that failed by itself tell of no loss', () => {
