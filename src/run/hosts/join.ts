@@ -55,7 +55,8 @@ async function lead(host: RunHost, given: Settings, control: JobControl, runs: H
     const settings = host.settingsOf(given)
     await leader.greet(settings)
     const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
-    leader.end({ order: 'end', finished: outcome.finished })
+    // A host that is lost by now changes nothing.
+    told(() => leader.end({ order: 'end', finished: outcome.finished }))
     return outcome
   } catch (error) {
     told(() => leader.end({ order: 'fail', error: hostErrorOf(error) }))

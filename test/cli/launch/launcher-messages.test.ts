@@ -66,7 +66,14 @@ describe('The messages of a launcher', () => {
   it('of Open MPI on stdout, of a host that it does not reach, are not shown either', () => {
     const messages = new LauncherMessages()
     const frame = '-'.repeat(60)
-    const lines = ['first', frame, 'A daemon failed to report back after being spawned. This could', '  Remote host:   node9', frame, 'last']
+    const lines = [
+      'first',
+      frame,
+      'A daemon failed to report back after being spawned. This could',
+      '  Remote host:   node9',
+      frame,
+      'last'
+    ]
     expect(lines.flatMap((line) => messages.shownOnStdout(line))).to.deep.equal(['first', 'last'])
     expect(messages.firstSentence).to.equal('A daemon failed to report back after being spawned')
   })

@@ -12,11 +12,16 @@ import { eventsOf, SHORT, together } from './support/together.js'
 
 const engine = new URL('../../fakes/leaving-host.js', import.meta.url)
 
-/** The last one of three hosts leaves once the run has made progress. */
+/** The last one of three hosts leaves once a round is whole: the losses of an iteration are told before it is summed. */
 function losing(options: TrainOptions, shrinks = true) {
   const jobs = together(options, { size: 3, engine, shrinks })
   for (const job of jobs) job.finished.catch(() => {})
-  jobs[0]!.once('progress', leave)
+  let hasLeft = false
+  jobs[0]!.on('progress', ({ iteration }) => {
+    if (iteration < 2 || hasLeft) return
+    hasLeft = true
+    leave()
+  })
   return jobs
 }
 
@@ -56,6 +61,15 @@ describe('A run over hosts, one of which is lost', () => {
     } finally {
       rmSync(dir, { recursive: true })
     }
+  })
+
+  it('has its outcome where the host is lost after the last measurement', async () => {
+    const jobs = together({ ...SHORT, learners: 6, until: { steps: 30 } }, { size: 3, engine })
+    for (const job of jobs) job.finished.catch(() => {})
+    jobs[0]!.on('evaluated', ({ iteration }) => iteration === 30 && leave())
+    expect(await jobs[0]!.finished).to.include({ reason: 'completed', iterations: 30 })
+    await refused('HOST_LOST', () => jobs[2]!.finished)
+    await Promise.allSettled(jobs.map(({ finished }) => finished))
   })
 
   it('ends with HOST_LOST where the link cannot, and the first host saves the central model', async () => {
