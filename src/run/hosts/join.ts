@@ -101,7 +101,7 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
 const FORWARDED: ReadonlySet<string> = new Set<ForwardedEvent['event']>(['learnerLost', 'logged', 'sampleSkipped', 'warning'])
 
 /** A message that cannot be sent any more has nobody to read it: the loss of the host ends the run by itself. */
-function told(send: () => void): void {
+export function told(send: () => void): void {
   try {
     send()
   } catch (error) {

@@ -7,7 +7,7 @@ import { joiningProcess } from '../../hosts/several-processes.js'
 import { tenancyOf } from '../../hosts/tenants.js'
 import { Hub } from './hub.js'
 import type { HubOptions, ServedEvent } from './hub-options.js'
-import { part } from './join.js'
+import { part, told } from './join.js'
 import { DEADLINE } from './hosts-spec.js'
 import { RunHost } from './run-host.js'
 
@@ -58,7 +58,7 @@ export async function serveHub(
 ): Promise<void> {
   using host = await RunHost.open(engine, spec, 'hub')
   const serving = new Hub(engine, host)
-  const stop = () => serving.stop()
+  const stop = () => told(() => serving.stop())
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })
   try {

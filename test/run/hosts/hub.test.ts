@@ -112,6 +112,21 @@ describe('A run whose sums are made by a hub', () => {
       expect(events.at(-1)).to.include({ event: 'finished', iterations: 60, weightsSha256: whole!.weightsSha256 })
     })
 
+  it('ends with HOST_LOST where the user stops the hub just when a host is lost', async () => {
+    const stop = new AbortController()
+    const engine = new URL('../../fakes/leaving-host.js', import.meta.url)
+    const { jobs, hubs } = withHubs({ ...SHORT, until: { steps: 100_000 } }, { engine, stop: stop.signal })
+    for (const { finished } of jobs) finished.catch(() => {})
+    jobs[0]!.once('progress', () => {
+      leave()
+      // The link fails in its own thread; the hub's has no turn before it is asked to stop.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+      stop.abort()
+    })
+    await refused('HOST_LOST', () => hubs[0])
+    for (const job of jobs) await refused('HOST_LOST', () => job.finished)
+  })
+
   it('ends with HOST_LOST when a host is lost in the middle of its pushes', async () => {
     const engine = new URL('../../fakes/leaving-host.js', import.meta.url)
     const { jobs, hubs } = withHubs({ ...SHORT, learners: 6, until: { steps: 100_000 } }, { size: 3, engine })

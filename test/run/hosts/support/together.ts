@@ -38,13 +38,20 @@ export function together(options: TrainOptions, { size = 2, shrinks = false, ...
   return trainers(options, specs(size, shrinks), last)
 }
 
-/** The same with hubs behind the hosts that train; these hubs have an engine of their own. */
+/** The same with hubs behind the hosts that train; these hubs have an engine of their own, and may be asked to `stop`. */
 export function withHubs(
   options: TrainOptions,
-  { size = 2, hubs = 1, shrinks = false, hubEngine = native, ...last }: Hosts & { readonly hubs?: number; readonly hubEngine?: Engine } = {}
+  {
+    size = 2,
+    hubs = 1,
+    shrinks = false,
+    hubEngine = native,
+    stop,
+    ...last
+  }: Hosts & { readonly hubs?: number; readonly hubEngine?: Engine; readonly stop?: AbortSignal } = {}
 ): { readonly jobs: Job[]; readonly hubs: readonly Promise<void>[] } {
   const all = specs(size + hubs, shrinks)
-  const serving = all.slice(size).map((spec) => serveHub(hubEngine, spec))
+  const serving = all.slice(size).map((spec) => serveHub(hubEngine, spec, stop))
   for (const each of serving) each.catch(() => {})
   return { jobs: trainers(options, all.slice(0, size), last), hubs: serving }
 }
