@@ -56,7 +56,7 @@ export class LauncherProcess {
       else if (!json || each !== '') process.stdout.write(`${each}\n`)
     }
     createInterface({ input: child.stdout })
-      .on('line', (line) => this.#messages.shownOnStdout(line).forEach(show))
+      .on('line', (each) => this.#messages.shownOnStdout(each).forEach(show))
       .on('close', () => this.#messages.endOfStdout().forEach(show))
     createInterface({ input: child.stderr }).on('line', (each) => {
       if (this.#messages.isShown(each) || raw) process.stderr.write(`${each}\n`)
