@@ -40,6 +40,10 @@ export const convolutionCases: readonly Use[] = [
   convolution({ image: [3, 5, 7, 7], filters: 9, kernel: [3, 3], padding: [2, 2] }),
   convolution({ image: [2, 33, 1, 1], filters: 17, kernel: [1, 1] }),
   convolution({ image: [1, 2, 9, 4], filters: 3, kernel: [5, 1], stride: [3, 2], padding: [2, 0] }),
+  // Steps over more columns than there are: taps that meet nothing but padding, and taps that all meet the image.
+  convolution({ image: [2, 16, 4, 1], filters: 16, kernel: [3, 3], stride: [2, 2], padding: [1, 1] }),
+  convolution({ image: [2, 64, 9, 2], filters: 48, kernel: [3, 3], stride: [3, 4], padding: [1, 1], groups: 2 }),
+  convolution({ image: [2, 3, 4, 2], filters: 16, kernel: [2, 2], stride: [1, 3] }),
   convolution({ image: [2, 1, 28, 28], filters: 20, kernel: [5, 5] }),
   convolution({ image: [2, 20, 12, 12], filters: 50, kernel: [5, 5] }),
   convolution({ image: [2, 3, 8, 8], filters: 16, kernel: [3, 3], padding: [1, 1] }),
@@ -66,9 +70,8 @@ export const depthwiseCases: readonly Use[] = [
   ...[1, 2].flatMap((each) => {
     const stride: Pair = [each, each]
     return [
-      // Images that are all edge, and rows of one piece, of two, and of pieces that differ. Of one pixel with stride 2 oneDNN 2.6 leaves
-      // gradients of weights unwritten, in bfloat16 and other layouts than ours.
-      ...[...(each === 1 ? [1] : []), 2, 3, 4, 7, 8, 9, 15, 17].map((side) => depthwise([2, 16, side, side], stride)),
+      // Images that are all edge, and rows of one piece, of two, and of pieces that differ.
+      ...[1, 2, 3, 4, 7, 8, 9, 15, 17].map((side) => depthwise([2, 16, side, side], stride)),
       ...[0, 1, 2].map((rows) => depthwise([1, 32, 5, 11], stride, { padding: [rows, 2 - rows] })),
       ...[15, 21, 40, 48].map((channels) => depthwise([3, channels, 6, 5], stride)),
       // Several chunks of images, the last one smaller.

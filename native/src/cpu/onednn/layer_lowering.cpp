@@ -85,9 +85,9 @@ std::string name_of(const Layer& layer, Role role, const std::string& wanted, co
   return name == "nhwc" && role != kW && is_plain_and_nhwc(tensor.shape) ? std::string(kPlain) : name;
 }
 
-// Asked for with named layouts, oneDNN must give the implementation that it gave when it was free to choose. None if it does not, or if the
-// layouts have no names.
-std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnnl::engine& engine) {
+// Asked for with named layouts, oneDNN must give the implementation that it gave when it was free to choose, unless any will do. None if it
+// does not, or if the layouts have no names.
+std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnnl::engine& engine, bool any_will_do) {
   try {
     const auto free = describe(with_layouts(layer, wanted), engine);
     Layouts names;
@@ -95,7 +95,7 @@ std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnn
     if (names[kX] == kAny || names[kW] == kAny || names[kY] == kAny) return std::nullopt;
     const auto named = describe(with_layouts(layer, names), engine);
     const std::string implementation = named.impl_info_str();
-    if (implementation == free.impl_info_str()) {
+    if (any_will_do || implementation == free.impl_info_str()) {
       return Choice{names, implementation, named.query_md(dnnl::query::scratchpad_md).get_size()};
     }
   } catch (const dnnl::error&) {  // oneDNN has no implementation for these layouts
@@ -107,10 +107,13 @@ std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnn
 Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade enough, const std::string& kind,
                const dnnl::engine& engine) {
   std::optional<Choice> best;
-  for (const Layouts& layouts : candidates) {
-    std::optional<Choice> choice = tried(layer, layouts, engine);
-    if (choice && (!best || grade_of(choice->implementation) > grade_of(best->implementation))) best = std::move(choice);
-    if (best && grade_of(best->implementation) >= enough) break;
+  for (const bool any_will_do : {false, true}) {
+    for (const Layouts& layouts : candidates) {
+      std::optional<Choice> choice = tried(layer, layouts, engine, any_will_do);
+      if (choice && (!best || grade_of(choice->implementation) > grade_of(best->implementation))) best = std::move(choice);
+      if (best && grade_of(best->implementation) >= enough) break;
+    }
+    if (best) break;
   }
   if (!best) {
     throw Error("UNSUPPORTED_OPERATOR",
