@@ -58,6 +58,9 @@ function read(backward: readonly Operator[], values: readonly Value[], named: Gr
   return kept.toReversed()
 }
 
+/** Of a sum of what is as wide as parameters are. */
+const WIDE = { relu: 0, wide: 1 }
+
 /** Parameters that are trained, and values that they reach: those that have a gradient. */
 function reached(graph: Graph): Set<ValueId> {
   const ids = new Set(graph.values.filter(({ role, frozen }) => role === 'parameter' && !frozen).map(({ id }) => id))
@@ -147,9 +150,7 @@ class ReversePass {
       const gradient = this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
       if (summands.length === 1) this.#writer.operator('reshape', `${name}.backward`, summands, [gradient])
       else
-        this.#writer.operator('add', `${name}.backward`, [this.#sum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], {
-          relu: 0
-        })
+        this.#writer.operator('add', `${name}.backward`, [this.#wideSum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], WIDE)
     }
   }
 
@@ -186,7 +187,7 @@ class ReversePass {
     const gradient = this.#writer.value(
       this.#writer.freeName(role === 'parameter' && !alone ? `${name}.summand` : `${name}.gradient`),
       shape,
-      alone ? { role: 'parameterGradient' } : {}
+      alone ? { role: 'parameterGradient' } : role === 'parameter' ? { type: 'statistic' } : {}
     )
     this.#addSummand(id, gradient)
     return gradient
@@ -202,12 +203,18 @@ class ReversePass {
     return summands.reduce((sum, summand) => this.#derived('add', `${name}.sum`, [sum, summand], { relu: 0 }))
   }
 
+  /** Of a parameter's gradient. */
+  #wideSum(summands: readonly ValueId[], name: string): ValueId {
+    return summands.reduce((sum, summand) => this.#derived('add', `${name}.sum`, [sum, summand], WIDE))
+  }
+
   #masked(y: ValueId, gradient: ValueId, name: string): ValueId {
     return this.#derived('reluBackward', `${name}.relu`, [y, gradient])
   }
 
   #derived(kind: OperatorKind, name: string, inputs: readonly ValueId[], attributes = {}): ValueId {
-    const value = this.#writer.value(this.#writer.freeName(name), this.#writer.get(inputs[0]!).shape)
+    const { shape, type } = this.#writer.get(inputs[0]!)
+    const value = this.#writer.value(this.#writer.freeName(name), shape, type === 'statistic' ? { type } : {})
     this.#writer.operator(kind, name, inputs, [value], attributes)
     return value
   }

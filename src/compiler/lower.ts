@@ -191,7 +191,9 @@ class Lowering {
   }
 
   #ask(operator: Operator, inputs: readonly (OfferedTensor | null)[], outputs: readonly (OfferedTensor | null)[]): LoweringAnswer {
-    return this.#backend.lower({ kind: operator.kind, attributes: operator.attributes, inputs, outputs, precision: this.#precision })
+    const { kind, attributes } = operator
+    const precision = attributes['wide'] && this.#precision === 'bf16' ? 'f32' : this.#precision
+    return this.#backend.lower({ kind, attributes, inputs, outputs, precision })
   }
 
   /** The backend's word on one tensor; it must have one where there is a tensor. */

@@ -3,8 +3,11 @@ import * as fc from 'fast-check'
 import { operatorRows } from '../../src/model/operators/table.js'
 import type { Program } from '../../src/compiler/program.js'
 import { elements, type OperatorKind } from '../../src/model/graph.js'
+import { defineModel, embedding, linear, positions } from '../../src/model/layers.js'
 import { resnet } from '../../src/model/zoo/index.js'
 import type { Model } from '../../src/model/model.js'
+import { testedBackends } from '../engine/support/backends.js'
+import { skip } from '../support/skip.js'
 import { randomDepthwiseModel } from './support/random-depthwise-model.js'
 import { randomModel } from './support/random-model.js'
 import { randomSequenceModel } from './support/random-sequence-model.js'
@@ -105,5 +108,22 @@ describe('gradients of any model', () => {
       fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 150 })
       fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
       fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
+    })
+
+  for (const { name: backend, precisions } of testedBackends())
+    it(`stay wide under bf16, also where several layers share a parameter: ${backend}`, function () {
+      if (!precisions.includes('bf16')) skip(this, 'this processor has no bf16')
+      const layers = [embedding(7, 6, { name: 'tokens' }), positions(), linear(7, { tied: 'tokens' })]
+      const step = new TrainingStep(defineModel({ name: 'tied', input: [4], layers }), 3, 1, { backend, precision: 'bf16' })
+      try {
+        const shared = step.gradients().subarray(0, 7 * 6)
+        const halves = new Uint16Array(Float32Array.from(shared).buffer).filter((_, i) => i % 2 === 0)
+        expect(
+          halves.some((low) => low !== 0),
+          'a gradient has more bits than bfloat16'
+        ).to.equal(true)
+      } finally {
+        step.release()
+      }
     })
 })

@@ -20,7 +20,12 @@ export class TrainingStep {
   readonly #replica: Handle
   readonly #slot: number
 
-  constructor(model: Model, batch: number, seed: number, { backend, precision }: { backend: EngineBackend; precision: 'f32' | 'f64' }) {
+  constructor(
+    model: Model,
+    batch: number,
+    seed: number,
+    { backend, precision }: { backend: EngineBackend; precision: 'f32' | 'f64' | 'bf16' }
+  ) {
     const graph = buildGraph(model, { batch, mode: 'train' })
     const unloaded = { ...graph, operators: graph.operators.filter(({ kind }) => kind !== 'load') }
     this.program = compileGraph(unloaded, loweringBackend(engine, backend), { mode: 'train', precision })
