@@ -3,6 +3,7 @@ import type { Tokenizer as Library } from '@huggingface/tokenizers'
 import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.js'
 import { corruptFile } from '../file-errors.js'
+import { exactPreTokenizer } from './pre-tokenizers.js'
 import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from './tokenizer-files.js'
 
 const require = createRequire(import.meta.url)
@@ -34,8 +35,9 @@ export class Tokenizer {
     const checked = checkTokenizer(files, file)
     // Programs without a tokenizer do not load it.
     const { Tokenizer: Made } = require('@huggingface/tokenizers') as typeof TokenizersLibrary
+    const exact = { ...checked.json, pre_tokenizer: exactPreTokenizer(checked.json['pre_tokenizer'] ?? null, file) }
     try {
-      return new Tokenizer(files, checked, new Made(checked.json, checked.config), file)
+      return new Tokenizer(files, checked, new Made(exact, checked.config), file)
     } catch (cause) {
       throw corruptFile(file, { expected: 'a tokenizer of BPE', found: messageOf(cause).split('\n')[0]!, cause })
     }
