@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Normalisation } from '../../model/normalisation.js'
+import type { ImageEncoding } from '../encoding.js'
 import { checked, type PlainObject } from '../json-file.js'
 
 /** How a folder's model takes the pixels of images. */
@@ -51,17 +52,30 @@ function sideOf(size: Side | null | undefined): number | undefined {
   return typeof size === 'number' ? size : (size?.shortest_edge ?? size?.height)
 }
 
-/** The preprocessor_config.json of a model of images. */
-export function preprocessorConfig({ mean, std }: Normalisation, [channels = 1, height = 1, width = 1]: readonly number[]): PlainObject {
+/**
+ * The preprocessor_config.json of a model of images. Square ones are cropped as `predict` crops them, for which CLIP's processor has the form whatever the model; others are scaled to the
+ * size.
+ */
+export function preprocessorConfig(
+  { mean, std }: Normalisation,
+  [channels = 1, height = 1, width = 1]: readonly number[],
+  encoding: ImageEncoding | undefined
+): PlainObject {
   const each = (given: readonly number[], otherwise: number) =>
     Array.from({ length: channels }, (_, i) => given[i] ?? given[0] ?? otherwise)
+  const crop = {
+    image_processor_type: 'CLIPImageProcessor',
+    do_convert_rgb: channels === 3,
+    size: { shortest_edge: Math.round(encoding?.resize ?? height) },
+    do_center_crop: true,
+    crop_size: { height, width }
+  }
   return {
-    image_processor_type: 'ViTImageProcessor',
+    ...(height === width ? crop : { image_processor_type: 'ViTImageProcessor', size: { height, width } }),
     do_rescale: true,
     rescale_factor: 1 / 255,
     do_resize: true,
     resample: 2,
-    size: { height, width },
     do_normalize: true,
     image_mean: each(mean, 0),
     image_std: each(std, 1)

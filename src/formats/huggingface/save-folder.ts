@@ -43,15 +43,18 @@ function isEmpty(path: string): boolean {
  * architecture, WRITE_FAILED.
  */
 export async function saveFolder(path: string, saved: SavedModel): Promise<void> {
-  const { model, weights, statistics, normalisation } = saved
+  const { model, weights, statistics, normalisation, encoding } = saved
   const { architecture, config, rules } = checkFolderModel(model)
   checkNewFolder(path)
   const values = [...Object.entries(weights), ...Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))]
   const tensors = theirTensors(rules, new Map(values.map(([name, tensor]) => [toPyTorchName(name), tensor])))
   const files: Record<string, string> = { [CONFIG]: json({ model_type: architecture.type, dtype: 'float32', ...config, ...beside(saved) }) }
-  if (architecture.samples === 'images') files['preprocessor_config.json'] = json(preprocessorConfig(normalisation, model.input))
-  if (saved.encoding?.kind === 'language') {
-    const { tokenizer } = saved.encoding
+  if (architecture.samples === 'images') {
+    const crop = encoding?.kind === 'image' ? encoding : undefined
+    files['preprocessor_config.json'] = json(preprocessorConfig(normalisation, model.input, crop))
+  }
+  if (encoding?.kind === 'language') {
+    const { tokenizer } = encoding
     files['tokenizer.json'] = tokenizer.json
     files['tokenizer_config.json'] = tokenizer.config ?? json({ tokenizer_class: 'GPT2Tokenizer', model_max_length: model.input[0] })
   }

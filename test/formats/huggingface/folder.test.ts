@@ -118,6 +118,21 @@ describe('A Hugging Face folder', function () {
     expect(await encoding()).to.equal(undefined)
   })
 
+  it('says to others how images are cropped, and reads it again', async () => {
+    const preprocessor = async (saved: Parameters<typeof savedOf>[1]) => {
+      await rm(`${path}-images`, { recursive: true, force: true })
+      await saveModel(`${path}-images/`, savedOf(RESNET, saved))
+      const { encoding } = await readModel(`${path}-images`)
+      return [JSON.parse(await readFile(join(`${path}-images`, 'preprocessor_config.json'), 'utf8')) as object, encoding] as const
+    }
+    const [cropped, encoding] = await preprocessor({ encoding: { kind: 'image', resize: 36.6 } })
+    expect(cropped).to.include({ image_processor_type: 'CLIPImageProcessor', do_resize: true, do_center_crop: true, do_convert_rgb: true })
+    expect(cropped).to.deep.include({ size: { shortest_edge: 37 }, crop_size: { height: 32, width: 32 } })
+    expect(encoding).to.deep.equal({ kind: 'image', resize: 37 })
+    const [whole] = await preprocessor({})
+    expect(whole).to.deep.include({ size: { shortest_edge: 32 }, crop_size: { height: 32, width: 32 } })
+  })
+
   it('may have its weights in shards', async () => {
     await shard(path)
     expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)

@@ -125,7 +125,7 @@ def load(path, samples, outputs):
             model = AutoModelForImageClassification.from_pretrained(path).eval()
             with open(f"{path}/preprocessor_config.json") as file:
                 preprocessor = json.load(file)
-            side = preprocessor["size"]["height"]
+            side = preprocessor["crop_size"]["height"]
             pixels = torch.from_numpy(numpy.fromfile(samples, dtype="<f4")).reshape(-1, 3, side, side)
             logits = model(normalised(pixels, preprocessor)).logits
     logits.numpy().astype("<f4").tofile(outputs)
