@@ -52,12 +52,16 @@ function defaultsOf(model: string, data: Checked['data'] | undefined): Defaults 
 }
 
 /** How a folder's model takes images. The length to which they are scaled before the crop is only for the folder's own size. */
-function imagesOf({ pixels, model: { imageSize } }: HuggingFaceFolder, given: number | undefined): Checked['images'] {
-  const { normalisation: { mean = [], std = [] } = {}, size = imageSize, resize } = pixels ?? {}
+function imagesOf({ pixels, model: { imageSize, channels = 3 } }: HuggingFaceFolder, given: number | undefined): Checked['images'] {
+  const { normalisation, size = imageSize, resize } = pixels ?? {}
+  const each = (numbers: readonly number[], otherwise: number) => (numbers.length > 0 ? numbers : Array<number>(channels).fill(otherwise))
   return {
     ...(size !== undefined && { size }),
     ...(resize !== undefined && (given ?? size) === size && { resize }),
-    ...(mean.length > 0 && std.length > 0 && { mean, std, channels: mean.length === 1 ? 1 : 3 })
+    ...((channels === 1 || channels === 3) && {
+      channels,
+      ...(normalisation && { mean: each(normalisation.mean, 0), std: each(normalisation.std, 1) })
+    })
   } as Checked['images']
 }
 

@@ -38,10 +38,10 @@ export const imageOptions = group({
     flag: '--image-size <pixels>',
     otherwise: 'depends on the model'
   }),
-  /** 3 for colour (if omitted), 1 for grey. */
+  /** 3 for colour, 1 for grey; if omitted, those of the folder that `train` begins with (`initial`), else 3. */
   channels: option(
     kind<1 | 3>((value) => value === 1 || value === 3, '3 for colour or 1 for grey'),
-    { text: '3 for colour, 1 for grey', default: 3 }
+    { text: '3 for colour, 1 for grey', otherwise: '3' }
   ),
   /** Normalisation for each channel, of pixels in 0 to 1; ImageNet's if omitted. */
   mean: option(list(real({}), 'a number for each channel'), { text: 'mean of each channel, of pixels in 0 to 1', otherwise: "ImageNet's" }),
@@ -86,7 +86,7 @@ export const imageOptions = group({
 /** How the images of a folder become samples (C, H, W). */
 export interface ImageFolderOptions extends GivenOptions<typeof imageOptions> {}
 
-type Checked = CheckedOptions<typeof imageOptions> & { readonly size: number }
+type Checked = CheckedOptions<typeof imageOptions> & { readonly size: number; readonly channels: 1 | 3 }
 
 /** Checked options with defaults. */
 export interface ImageFolderPlan {
@@ -105,7 +105,7 @@ const IMAGENET_GREY = { mean: [0.449], std: [0.226] }
 /** Throws INVALID_OPTION and UNKNOWN_NAME with every fault; `path` precedes the options' names. */
 export function imageFolderPlan(given: ImageFolderOptions, path = ''): ImageFolderPlan {
   const faults = new Faults()
-  const options = { size: 224, ...faults.checked(imageOptions, given, { path }) }
+  const options = { size: 224, channels: 3 as const, ...faults.checked(imageOptions, given, { path }) }
   refuseContradictions(options, (name, received, fix) => faults.refuse(path === '' ? name : `${path}.${name}`, received, fix))
   faults.throwAny()
   const { name, size, channels, flip, crop: cropped, colour: jitter, testFraction, seed, check } = options

@@ -19,6 +19,8 @@ export interface FolderModel {
   readonly classes: number
   /** Height and width of an image as the config has it, if it does. */
   readonly imageSize?: number
+  /** Of an image, for a model of images. */
+  readonly channels?: number
 }
 
 /** One architecture of the library transformers. */

@@ -49,7 +49,8 @@ export function readFolder(path: string): HuggingFaceFolder {
   const model = architecture.read(config, file)
   const weights = weightsOf(path)
   const within = join(path, PREPROCESSOR)
-  const pixels = architecture.samples === 'images' && existsSync(within) ? pixelsOf(readObject(within), within) : undefined
+  const { channels } = model
+  const pixels = channels !== undefined && existsSync(within) ? pixelsOf(readObject(within), within, channels) : undefined
   const { names } = architecture.samples === 'images' ? classesOf(config) : {}
   const tokenizer = architecture.samples === 'tokens' ? readTokenizerFiles(path) : undefined
   return {

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Normalisation } from '../../model/normalisation.js'
 import type { ImageEncoding } from '../encoding.js'
+import { corruptFile } from '../file-errors.js'
 import { checked, type PlainObject } from '../json-file.js'
 
 /** How a folder's model takes the pixels of images. */
@@ -17,6 +18,8 @@ const side = v.looseObject({ height: v.optional(pixels), width: v.optional(pixel
 const numbers = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(1024))
 
 const schema = v.looseObject({
+  do_rescale: v.optional(v.boolean(), true),
+  rescale_factor: v.optional(v.pipe(v.number(), v.finite(), v.gtValue(0)), 1 / 255),
   do_normalize: v.optional(v.boolean(), true),
   image_mean: v.nullish(numbers),
   image_std: v.nullish(
@@ -31,18 +34,40 @@ const schema = v.looseObject({
   crop_pct: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1)))
 })
 
-/** What preprocessor_config.json says. Throws DATA_CORRUPT. */
-export function pixelsOf(preprocessor: PlainObject, file: string): FolderPixels {
-  const { do_normalize, image_mean, image_std, size, crop_size, do_center_crop, crop_pct } = checked(schema, preprocessor, file)
+/** What preprocessor_config.json says of the images of a model with so many channels. Throws DATA_CORRUPT. */
+export function pixelsOf(preprocessor: PlainObject, file: string, channels: number): FolderPixels {
+  const given = checked(schema, preprocessor, file)
+  const { size, crop_size, do_center_crop, crop_pct } = given
   const scaled = sideOf(size)
   const cropped = do_center_crop ? sideOf(crop_size) : undefined
   const length = cropped ?? scaled
   const resize = cropped === undefined ? (crop_pct ? scaled && Math.round(scaled / crop_pct) : scaled) : scaled
   return {
-    normalisation: { mean: do_normalize ? (image_mean ?? []) : [], std: do_normalize ? (image_std ?? []) : [] },
+    normalisation: normalisationOf(given, file, channels),
     ...(length !== undefined && { size: length }),
     ...(length !== undefined && resize !== undefined && { resize: Math.max(length, resize) })
   }
+}
+
+/** Of pixels in 0 to 1, whatever range the folder scales them to. */
+function normalisationOf(
+  { do_rescale, rescale_factor, do_normalize, image_mean, image_std }: v.InferOutput<typeof schema>,
+  file: string,
+  channels: number
+): Normalisation {
+  const white = 255 * (do_rescale ? rescale_factor : 1)
+  const each = (where: string, given: readonly number[] | null | undefined, otherwise: number): readonly number[] => {
+    const list = do_normalize ? (given ?? []) : []
+    if (list.length > 1 && list.length !== channels)
+      throw corruptFile(file, {
+        where,
+        expected: channels === 1 ? 'a number for 1 channel' : `a number for each of ${channels} channels`,
+        found: `${list.length}`
+      })
+    if (list.length === 0 && (white === 1 || otherwise === 0)) return []
+    return Array.from({ length: channels }, (_, i) => (list[i] ?? list[0] ?? otherwise) / white)
+  }
+  return { mean: each('image_mean', image_mean, 0), std: each('image_std', image_std, 1) }
 }
 
 type Side =

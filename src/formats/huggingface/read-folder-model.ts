@@ -88,9 +88,8 @@ export async function readFolderModel(path: string, { context, ...options }: Fol
 
 function wantedOf({ model, pixels }: HuggingFaceFolder, context: number | undefined): Wanted {
   if (context !== undefined) return { input: [context] }
-  const side = model.imageSize ?? pixels?.size
-  const channels = pixels?.normalisation.mean.length
-  return side === undefined ? {} : { input: [channels !== undefined && channels > 0 ? channels : 3, side, side] }
+  const { channels, imageSize: side = pixels?.size } = model
+  return side === undefined || channels === undefined ? {} : { input: [channels, side, side] }
 }
 
 function encodingOf(

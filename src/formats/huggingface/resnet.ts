@@ -50,6 +50,7 @@ export const resnet: Architecture = {
     const name = nameOf(form)
     return {
       classes: count,
+      channels: given.num_channels,
       modelFor({ input = [given.num_channels, 224, 224], classes = count }) {
         if (input.length === 3 && input[0] === given.num_channels) return resnetOfForm(name, { input, classes }, form)
         throw new ArbalestError(

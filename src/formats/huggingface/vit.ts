@@ -53,6 +53,7 @@ export const vit: Architecture = {
     return {
       classes: count,
       imageSize: side,
+      channels,
       modelFor({ input = [channels, side, side], classes = count }) {
         if (String(input) === String([channels, side, side])) return vitOfForm(nameOf(form), { input, classes }, form)
         throw new ArbalestError(

@@ -7,6 +7,7 @@ import { readSafetensors, writeSafetensors } from '../../../src/formats/safetens
 import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
+import { vitOfForm } from '../../../src/model/zoo/vit.js'
 import { train } from '../../../src/index.js'
 import { settingsOf } from '../../../src/options/settings.js'
 import { Folder } from '../../data/support/files.js'
@@ -34,6 +35,8 @@ const RESNET = resnetOfForm(
     halvesFirstStage: true
   }
 )
+
+const VIT = { layers: 1, heads: 2, width: 8, inner: 16, patch: 4, tanh: false, epsilon: 1e-6, dropout: 0 } as const
 
 const LANGUAGE = { kind: 'language', tokenizer: { json: smallTokenizer() }, vocabulary: SMALL_SIZE + 3, length: 8 } as const
 
@@ -131,6 +134,36 @@ describe('A Hugging Face folder', function () {
     expect(encoding).to.deep.equal({ kind: 'image', resize: 37 })
     const [whole] = await preprocessor({})
     expect(whole).to.deep.include({ size: { shortest_edge: 32 }, crop_size: { height: 32, width: 32 } })
+  })
+
+  it('has the channels of its config, and pixels in the range of its preprocessor', async () => {
+    const form = { block: 'basic', stem: 'large', stemChannels: 4, stages: STAGES, strideInFirst: false, halvesFirstStage: false } as const
+    const grey = vitOfForm('vit', { input: [1, 8, 8], classes: 3 }, VIT)
+    await saveModel(`${path}-images/`, savedOf(grey))
+    await saveModel(`${path}-resnet/`, savedOf(resnetOfForm('resnet', { input: [1, 32, 32], classes: 3 }, form)))
+    for (const [each, size] of [
+      ['images', 8],
+      ['resnet', 32]
+    ] as const) {
+      const file = join(`${path}-${each}`, 'preprocessor_config.json')
+      const read = async (content: object) => {
+        await writeFile(file, JSON.stringify({ size, ...content }))
+        return await readModel(`${path}-${each}`)
+      }
+      const images = () => {
+        const { channels, mean, std } = settingsOf({ initial: `${path}-${each}`, data: `${folder.path}/` }).images
+        return { channels, mean, std }
+      }
+      expect((await read({ do_normalize: false })).model.input).to.deep.equal([1, size, size])
+      expect(images()).to.deep.equal({ channels: 1, mean: [0], std: [1] })
+      const scaled = { rescale_factor: 1 / 127.5, image_mean: [1], image_std: [0.5] }
+      expect((await read(scaled)).normalisation).to.deep.equal({ mean: [0.5], std: [0.25] })
+      expect((await read({ do_rescale: false, image_mean: [51], image_std: [255] })).normalisation).to.deep.equal({ mean: [0.2], std: [1] })
+      expect((await read({ rescale_factor: 1 / 127.5, do_normalize: false })).normalisation).to.deep.equal({ mean: [], std: [0.5] })
+      await refused('DATA_CORRUPT', () => read({ image_mean: [0.5, 0.5, 0.5] }), 'image_mean', '1 channel')
+      await rm(file)
+      expect((await readModel(`${path}-${each}`)).model.input[0]).to.equal(1)
+    }
   })
 
   it('may have its weights in shards', async () => {
