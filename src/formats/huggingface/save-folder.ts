@@ -9,7 +9,7 @@ import { toPyTorchName } from '../import-weights.js'
 import type { PlainObject } from '../json-file.js'
 import { writeSafetensors } from '../safetensors.js'
 import type { SavedModel } from '../saved-model.js'
-import { checkTokenizer } from '../tokenizer/tokenizer-files.js'
+import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from '../tokenizer/tokenizer-files.js'
 import { ARCHITECTURES, CONFIG } from './folder.js'
 import { preprocessorConfig } from './preprocessor.js'
 import { theirTensors } from './tensor-rules.js'
@@ -56,7 +56,7 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
   if (encoding?.kind === 'language') {
     const { tokenizer } = encoding
     files['tokenizer.json'] = tokenizer.json
-    files['tokenizer_config.json'] = tokenizer.config ?? json({ tokenizer_class: 'GPT2Tokenizer', model_max_length: model.input[0] })
+    files['tokenizer_config.json'] = tokenizer.config ?? json(tokenizerConfig(tokenizer, model))
   }
   const folder = resolve(path)
   const temporary = join(dirname(folder), `.${basename(folder)}-${randomBytes(6).toString('hex')}`)
@@ -78,10 +78,24 @@ async function writeSynced(path: string, text: string): Promise<void> {
   await handle.sync()
 }
 
+/** The class that takes tokenizer.json as it is: that of GPT-2 would put its own way of splitting texts in the place of the tokenizer's. */
+function tokenizerConfig(tokenizer: TokenizerFiles, { name, input }: Model): PlainObject {
+  const end = endOfText(tokenizer, name)?.content
+  return {
+    tokenizer_class: 'PreTrainedTokenizerFast',
+    model_max_length: input[0],
+    ...(end !== undefined && { bos_token: end, eos_token: end, unk_token: end })
+  }
+}
+
+function endOfText(tokenizer: TokenizerFiles, file: string): CheckedTokenizer['addedTokens'][number] | undefined {
+  return checkTokenizer(tokenizer, file).addedTokens.find(({ content }) => content === '<|endoftext|>')
+}
+
 /** Names of classes; or the token that ends a text, for those that transformers would assume are of another vocabulary. */
 function beside({ model, classNames, encoding }: SavedModel): PlainObject {
   if (encoding?.kind === 'language') {
-    const end = checkTokenizer(encoding.tokenizer, model.name).addedTokens.find(({ content }) => content === '<|endoftext|>')?.id ?? null
+    const end = endOfText(encoding.tokenizer, model.name)?.id ?? null
     return { bos_token_id: end, eos_token_id: end }
   }
   const head = model.layers.at(-1)

@@ -59,6 +59,12 @@ describe('A Hugging Face folder', function () {
     expect([model.layers, initialised, unused]).to.deep.equal([GPT.layers, [], []])
   })
 
+  it('is read with its tokenizer as that is, also one that is not of the kind of GPT-2', async () => {
+    const config = JSON.parse(await readFile(join(path, 'tokenizer_config.json'), 'utf8')) as object
+    // The class GPT2Tokenizer of transformers splits texts in its own way, whatever tokenizer.json says.
+    expect(config).to.include({ tokenizer_class: 'PreTrainedTokenizerFast', model_max_length: 8, eos_token: '<|endoftext|>' })
+  })
+
   it("has GPT-2's names, and linear weights as (in, out)", async () => {
     const { tensors } = await readSafetensors(join(path, 'model.safetensors'))
     const theirs = tensors.get('transformer.h.1.mlp.c_fc.weight')!
