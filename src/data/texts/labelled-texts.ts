@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises'
+import { open, stat, type FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ArbalestError, invalidOption, shown } from '../../errors.js'
 import type { TextEncoding } from '../../formats/encoding.js'
@@ -169,7 +169,8 @@ async function beginningOf(file: string, length: number): Promise<string> {
       const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
       const text = decoder.decode(bytes.subarray(0, bytesRead), { stream: !isEnd })
       const blanks = text.slice(0, text.length - text.trimStart().length)
-      if (isEnd || blanks === '') return text.trim()
+      if (isEnd) return text.trim()
+      if (blanks === '') return /\s$/.test(text) && (await isBlankFrom(handle, at + Buffer.byteLength(text))) ? text.trim() : text
       at += Buffer.byteLength(blanks)
     }
   } catch (cause) {
@@ -177,5 +178,17 @@ async function beginningOf(file: string, length: number): Promise<string> {
     if (cause instanceof TypeError)
       throw corruptFile(file, { expected: 'text in UTF-8', found: 'other bytes', fix: 'convert it to UTF-8', cause })
     throw unreadableFile(file, cause)
+  }
+}
+
+/** Whether nothing but blanks comes from a byte on: the blanks before it are not those at the end of the text otherwise. */
+async function isBlankFrom(handle: FileHandle, from: number): Promise<boolean> {
+  const bytes = new Uint8Array(2 ** 12)
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  for (let at = from; ;) {
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, at)
+    if (decoder.decode(bytes.subarray(0, bytesRead), { stream: bytesRead > 0 }).trim() !== '') return false
+    if (bytesRead === 0) return true
+    at += bytesRead
   }
 }

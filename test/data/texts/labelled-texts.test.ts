@@ -76,6 +76,19 @@ describe('datasetFromTexts', () => {
     expect(texts.sort()).to.deep.equal(['', ...Array.from({ length: 10 }, () => 'a text o')])
   })
 
+  it('cuts a text of a file among its blanks as a new one, and not where nothing else follows', async () => {
+    const texts = [`a${' '.repeat(5000)}b`, `c${'\u3000'.repeat(5000)}`, `d${' '.repeat(20)}\u3000e`]
+    for (const each of ['one', 'two']) {
+      await mkdir(join(folder.path, 'among', each), { recursive: true })
+      for (const [i, text] of texts.entries()) await writeFile(join(folder.path, 'among', each, `${i}.txt`), text)
+    }
+    const { train, test, encoding } = await datasetFromTexts({ file: join(folder.path, 'among'), length: 8 })
+    const rows = (samples: ArrayLike<number>) =>
+      Array.from({ length: samples.length / 8 }, (_, i) => [...Array.from(samples).slice(8 * i, 8 * i + 8)].join())
+    const found = new Set([train, test].flatMap(({ samples }) => rows(samples)))
+    expect([...found].sort()).to.deep.equal(rows(encodeTexts(encoding, texts)).sort())
+  })
+
   it('has the tokens of a tokenizer, each plus 1, whole texts and cut ones, of a table and of a folder', async () => {
     const tokenizer = await write('tokenizer.json', smallTokenizer())
     const rows = ['words,opinion', ...LINES.map(({ opinion }, i) => `the hand and the other ${i},${opinion}`)].join('\n')
