@@ -7,6 +7,7 @@ import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
 import { checkHas, ModelInputs } from './model-inputs.js'
 import { namesShown } from './names-shown.js'
+import { categoryPlaces } from './tables/category-places.js'
 import { category, numberOf, textOf } from './tables/cell.js'
 import { noRows } from './tables/column-names.js'
 import { placeOf } from './tables/row-block.js'
@@ -18,8 +19,9 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []
   let inputs: ModelInputs | undefined
+  const placeOfClass = categoryPlaces(classNames)
   const answerOf = (cell: unknown, line: number | undefined): number => {
-    const answer = answerIn(target, classNames, textOf(cell))
+    const answer = answerIn(target, placeOfClass, textOf(cell))
     if (answer !== undefined) return answer
     throw corruptFile(file, {
       where: `${placeOf(answers.length + 1, line)}, column ${shown(target.name)}`,
@@ -62,12 +64,13 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
 }
 
 /** The class of a text, or its number as the model gives it; undefined if it is neither. */
-function answerIn(target: TargetEncoding, classNames: readonly string[], text: string | undefined): number | undefined {
+function answerIn(
+  target: TargetEncoding,
+  placeOfClass: (text: string) => number | undefined,
+  text: string | undefined
+): number | undefined {
   if (text === undefined) return undefined
-  if (target.kind === 'classes') {
-    const found = classNames.indexOf(category(text))
-    return found < 0 ? undefined : found
-  }
+  if (target.kind === 'classes') return placeOfClass(category(text))
   const number = numberOf(text)
   return number === undefined || !Number.isFinite(number) ? undefined : (number - target.mean) / target.std
 }

@@ -260,6 +260,38 @@ describe('datasetFromTable', () => {
     expect([true, 1, 'TRUE', 3, 'no', null].map(knows)).to.deep.equal([true, true, true, false, false, false])
   })
 
+  it('takes the classes of another table in other spellings of the same number or truth value, too', async () => {
+    const encoding: TableEncoding = {
+      kind: 'table',
+      columns: [{ kind: 'number', name: 'x', mean: 0, std: 1, missing: false }],
+      target: { kind: 'classes', name: 'y' }
+    }
+    const labels = async (rows: readonly object[], classNames: readonly string[]) => {
+      const file = await folder.write('classes.jsonl', Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')))
+      const { test } = await datasetByEncoding(file, encoding, classNames)
+      return [...test.labels!]
+    }
+    expect(
+      await labels(
+        [
+          { x: 1, y: true },
+          { x: 2, y: 'False' }
+        ],
+        ['False', 'True']
+      )
+    ).to.deep.equal([1, 0])
+    expect(
+      await labels(
+        [
+          { x: 1, y: 1 },
+          { x: 2, y: '0.0' }
+        ],
+        ['0', '1.0']
+      )
+    ).to.deep.equal([1, 0])
+    await refused('DATA_CORRUPT', () => labels([{ x: 1, y: 1 }], ['01', '1.0']), 'line 1, column "y"')
+  })
+
   it('reads a time zone as it is written by databases, pandas and JavaScript', () => {
     for (const [zone, same] of [
       ['+00', 'Z'],
