@@ -109,11 +109,9 @@ export function isDataset(value: unknown): boolean {
   return typeof name === 'string' && Array.isArray(sample) && typeof classes === 'number' && isCounted(train) && isCounted(test)
 }
 
-/** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder. */
+/** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder or a file that is there. */
 function isPath(data: string): boolean {
-  return (
-    !datasetNames.includes(data) && (isTextPath(data) || isTablePath(data) || /[\\/]/.test(data) || found(data)?.isDirectory() === true)
-  )
+  return !datasetNames.includes(data) && (isTextPath(data) || isTablePath(data) || /[\\/]/.test(data) || found(data) !== undefined)
 }
 
 function pathFault(path: string): string | undefined {

@@ -39,6 +39,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
     /^INVALID_OPTION: --data: received "no-such-text.txt"; there is no such file or folder: check the path\n$/
   ],
   [['train', '--data', 'package.json/'], /^INVALID_OPTION: --data: received "package.json\/"; there is no such file or folder/],
+  [['train', '--data', 'package.json'], /^INVALID_OPTION: --data: received "package.json"; it is a file: name a folder of images or texts/],
   [
     ['train', '--data', './package.json'],
     /^INVALID_OPTION: --data: received ".\/package.json"; it is a file: name a folder of images or texts, a text \(.txt\) or a table/
