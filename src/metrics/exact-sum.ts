@@ -35,8 +35,22 @@ export class ExactSum {
     return this.#others === 0 ? [...this.#parts] : [this.#others]
   }
 
-  /** The sum, rounded. */
+  /** The number nearest to the sum, which has other parts in another order of the numbers; of two that are equally near, the even one. */
   get value(): number {
-    return this.#parts.reduceRight((sum, part) => sum + part, 0) + this.#others
+    let left = this.#parts.length
+    let sum = 0
+    let error = 0
+    while (left > 0 && error === 0) {
+      const part = this.#parts[--left]!
+      const next = sum + part
+      error = part - (next - sum)
+      sum = next
+    }
+    // Half of the last bit was rounded to the even number, and what is left has the sign of that half: the other number is nearer.
+    if (left > 0 && Math.sign(error) === Math.sign(this.#parts[left - 1]!)) {
+      const other = sum + 2 * error
+      if (other - sum === 2 * error) sum = other
+    }
+    return sum + this.#others
   }
 }

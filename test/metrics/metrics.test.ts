@@ -57,6 +57,20 @@ describe('An exact sum', () => {
     expect(new ExactSum(joined).value).to.equal(whole)
   })
 
+  it('is the nearest number in every order of the numbers, half of a bit and something among them', () => {
+    for (const [numbers, nearest] of [
+      [[1, 2 ** -53, 2 ** -107], 1 + 2 ** -52],
+      [[1, 2 ** -53, -(2 ** -107)], 1],
+      [[1, 2 ** -53], 1],
+      [[1537330195646.6875, 937946524651154, -4503599627370496, 4.222557021614459e-17], -3564115772523695.5],
+      [[-1.5, 2 ** -600, -(2 ** -53), -(2 ** -700)], -1.5]
+    ] as const)
+      for (const order of orders(numbers)) {
+        const [first, ...rest] = order
+        expect(new ExactSum([...new ExactSum(rest).parts, first!]).value).to.equal(nearest)
+      }
+  })
+
   it('loses nothing beside large numbers, and knows what is no number', () => {
     const sum = new ExactSum([1e300, 1, -1e300, 1e-300, 1e16, 1])
     expect(sum.value).to.equal(1e16 + 2)
@@ -64,6 +78,11 @@ describe('An exact sum', () => {
     expect(new ExactSum(new ExactSum([1, Infinity]).parts).value).to.equal(Infinity)
   })
 })
+
+function orders(numbers: readonly number[]): readonly (readonly number[])[] {
+  if (numbers.length === 0) return [[]]
+  return numbers.flatMap((number, i) => orders(numbers.toSpliced(i, 1)).map((rest) => [number, ...rest]))
+}
 
 describe('Metrics of classes', () => {
   it('are those of scikit-learn', () => {
