@@ -1,4 +1,4 @@
-import { readdirSync, type Dirent } from 'node:fs'
+import { readdirSync, statSync, type Dirent } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { ArbalestError } from '../errors.js'
@@ -79,20 +79,43 @@ function holdOut(
   return { train, test }
 }
 
-/** Whether the first folder that has files, this one or one below it, has some of a kind. False for a folder that cannot be read. */
-export function holds(folder: string, kind: FileKind, depth = 4): boolean {
-  const entries = entriesNow(folder)
-  const files = entries.filter((entry) => entry.isFile())
-  if (files.length > 0) return files.some(({ name }) => kind.extensions.has(extname(name).toLowerCase()))
-  const first = depth > 0 ? entries.find((entry) => entry.isDirectory()) : undefined
-  return first !== undefined && holds(join(folder, first.name), kind, depth - 1)
+/** Levels of folders, and folders of all levels, in which `kindIn` looks: a folder of anything else may have any number. */
+const [LEVELS, FOLDERS] = [5, 256]
+
+/**
+ * Of which of some kinds the files below a folder are: of the first that is found, in the folders before the files beside these, which only describe them. Of several kinds in one folder
+ * it is the first of `kinds`. undefined if there are none, and for a folder that cannot be read. Follows links.
+ */
+export function kindIn(folder: string, kinds: readonly FileKind[]): FileKind | undefined {
+  let looked = 0
+  const look = (path: string, levels: number): FileKind | undefined => {
+    if (levels === 0 || ++looked > FOLDERS) return undefined
+    const entries = entriesNow(path)
+    for (const { name, isFolder: goesOn } of entries) {
+      const found = goesOn ? look(join(path, name), levels - 1) : undefined
+      if (found) return found
+    }
+    const has = ({ extensions }: FileKind) => entries.some((each) => !each.isFolder && extensions.has(extname(each.name).toLowerCase()))
+    return kinds.find(has)
+  }
+  return look(folder, LEVELS)
 }
 
-function entriesNow(folder: string): Dirent[] {
+function entriesNow(folder: string): readonly { readonly name: string; readonly isFolder: boolean }[] {
   try {
-    return readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'))
+    const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'))
+    return entries.sort((a, b) => byName(a.name, b.name)).map((entry) => ({ name: entry.name, isFolder: isFolderNow(folder, entry) }))
   } catch {
     return []
+  }
+}
+
+function isFolderNow(parent: string, entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory()
+  try {
+    return statSync(join(parent, entry.name)).isDirectory()
+  } catch {
+    return false
   }
 }
 

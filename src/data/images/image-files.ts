@@ -1,6 +1,7 @@
 import { filesBelow, filesOf, type FileKind, type FileSplit } from '../class-folders.js'
 
-const IMAGES: FileKind = {
+/** The files of a folder of images. */
+export const IMAGES: FileKind = {
   what: 'images',
   extensions: new Set(['.jpg', '.jpeg', '.jpe', '.png', '.webp', '.gif', '.tif', '.tiff', '.avif'])
 }

@@ -1,9 +1,10 @@
-import { holds, type FileKind } from '../class-folders.js'
+import { kindIn, type FileKind } from '../class-folders.js'
+import { IMAGES } from '../images/image-files.js'
 
 /** The files of a folder of texts. */
 export const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
 
-/** Whether a path is that of a folder of texts. */
+/** Whether a path is that of a folder of texts: one of images may have texts beside them, such as captions. */
 export function holdsTexts(path: string): boolean {
-  return holds(path, TEXT_FILES)
+  return kindIn(path, [IMAGES, TEXT_FILES]) === TEXT_FILES
 }
