@@ -13,6 +13,12 @@ export interface FileKind {
   readonly extensions: ReadonlySet<string>
 }
 
+/** The files of a folder of images. */
+export const IMAGES: FileKind = {
+  what: 'images',
+  extensions: new Set(['.jpg', '.jpeg', '.jpe', '.png', '.webp', '.gif', '.tif', '.tiff', '.avif'])
+}
+
 /** The files of each class, in an order that depends only on their names. */
 export type Classes = ReadonlyMap<string, readonly string[]>
 

@@ -1,10 +1,4 @@
-import { filesBelow, filesOf, type FileKind, type FileSplit } from '../class-folders.js'
-
-/** The files of a folder of images. */
-export const IMAGES: FileKind = {
-  what: 'images',
-  extensions: new Set(['.jpg', '.jpeg', '.jpe', '.png', '.webp', '.gif', '.tif', '.tiff', '.avif'])
-}
+import { filesBelow, filesOf, IMAGES, type FileSplit } from '../class-folders.js'
 
 /** Training images and test images, as `filesOf` finds them. */
 export function splitImages(path: string, share: { readonly fraction: number; readonly seed: number }): Promise<FileSplit> {

@@ -1,5 +1,4 @@
-import { kindIn, type FileKind } from '../class-folders.js'
-import { IMAGES } from '../images/image-files.js'
+import { IMAGES, kindIn, type FileKind } from '../class-folders.js'
 
 /** The files of a folder of texts. */
 export const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
