@@ -37,6 +37,20 @@ export function inClassesOf({ name, input, classNames }: Classifier, data: Datas
   return { ...data, classes, classNames, train: renumbered(data.train), test: renumbered(data.test) }
 }
 
+/**
+ * As `inClassesOf`, for a data set that was opened by itself: one with a class that the model does not have by its name keeps its numbers, for names may differ where classes do not. Throws
+ * INVALID_OPTION for a text of other characters.
+ */
+export function inKnownClasses(model: Classifier, data: Dataset): Dataset {
+  const { name, input, classNames } = model
+  const { classNames: found } = data
+  if (!classNames || !found || sameList(found, classNames) || !sameList(data.sample, input)) return data
+  // The tokens of a text are indices of its characters: they would stand for others.
+  if (data.train.stride !== undefined)
+    throw invalidOption('data', data.name, `its characters differ from those of model ${name}; use the text that it was trained on`)
+  return found.every((each) => classNames.includes(each)) ? inClassesOf(model, data, data.name) : data
+}
+
 function sameList<Item>(a: readonly Item[], b: readonly Item[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i])
 }

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Dataset } from '../data/dataset.js'
 import { encodeRows, type TableRow } from '../data/tables/encode.js'
 import { encodeTexts } from '../data/texts/encode-texts.js'
 import { invalidOption } from '../errors.js'
-import type { SampleEncoding } from '../formats/encoding.js'
+import type { LabelledEncoding, SampleEncoding } from '../formats/encoding.js'
 
 type Samples = Float32Array | Uint8Array | Int32Array
 
@@ -16,4 +18,17 @@ export function encoded(encoding: SampleEncoding | undefined, given: Samples | r
     first,
     'the model was trained on neither a table nor texts: give samples as a Float32Array, Uint8Array or Int32Array'
   )
+}
+
+/** Refuses rows whose features or targets mean other things than those of the training: both have encodings, of other means, scales or values. Throws INVALID_OPTION. */
+export function checkEncodedAlike(model: string, own: SampleEncoding | undefined, { name, encoding }: Dataset): void {
+  if (!own || !encoding || !('target' in own) || !('target' in encoding)) return
+  if (isDeepStrictEqual(scalesOf(own), scalesOf(encoding))) return
+  throw invalidOption('data', name, `its rows are not encoded as those that model ${model} was trained on; open it with openDataForModel`)
+}
+
+/** What a model has learnt by: the names of classes are compared by themselves. */
+function scalesOf(encoding: LabelledEncoding): readonly unknown[] {
+  const { target } = encoding
+  return [encoding.kind === 'table' ? encoding.columns : encoding.kind, target.kind === 'number' ? [target.mean, target.std] : target.kind]
 }

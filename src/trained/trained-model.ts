@@ -15,7 +15,7 @@ import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
-import { encoded } from './encoded.js'
+import { checkEncodedAlike, encoded } from './encoded.js'
 import { charactersOf, generate, tokensBy, type GenerateOptions } from './generate.js'
 import { evaluate, type EvaluateOptions, type Measurement } from './evaluate.js'
 
@@ -180,12 +180,16 @@ export class TrainedModel {
   }
 
   /**
-   * Measures loss, accuracy and [other metrics](#evaluationmetrics) on the test samples of a data set, normalised as in training, in several threads. Throws SHAPE_MISMATCH if the samples do
-   * not suit the model, and OUT_OF_MEMORY.
+   * Measures loss, accuracy and [other metrics](#evaluationmetrics) on the test samples of a data set, normalised as in training, in several threads. A class has the number that the model has
+   * for its name, if the model has all of the names. Throws SHAPE_MISMATCH if the samples do not suit the model, INVALID_OPTION for rows that were encoded otherwise than those of the training
+   * and for a text of other characters, and OUT_OF_MEMORY.
    */
   async evaluate(data: Dataset, options: EvaluateOptions = {}): Promise<Measurement> {
     if (!isDataset(data)) throw invalidOption('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
-    return evaluate(this.#options, this.statistics(), data, options)
+    const { model, classNames, encoding } = this.#options
+    checkEncodedAlike(model.name, encoding, data)
+    const { inKnownClasses } = await import('../data/classes-of-model.js')
+    return evaluate(this.#options, this.statistics(), inKnownClasses({ ...model, classNames }, data), options)
   }
 
   /** Copies of the parameters by name, each in PyTorch's order. */

@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { datasetFromTable, datasetFromText } from '../../src/data/datasets.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
+import { defineModel, linear } from '../../src/model/layers.js'
+import { gpt } from '../../src/model/zoo/index.js'
+import { loadModel } from '../../src/trained/load-model.js'
+import { Folder } from '../data/support/files.js'
+import { savedOf } from '../formats/support/saved-of.js'
+import { refused } from '../support/codes.js'
+
+const NAMES = ['cat', 'dog', 'emu']
+
+describe('A trained model is measured', () => {
+  const samples = Float32Array.from({ length: 2 * 60 }, (_, i) => Math.sin(7 * i))
+  const model = defineModel({ name: 'three', input: [2], layers: [linear(3)] })
+  const data = (classNames: readonly string[], labelOf: (i: number) => number, count = 60) => {
+    const some = samples.subarray(0, 2 * count)
+    const arrays = { samples: some, labels: Array.from({ length: count }, (_, i) => labelOf(i)) }
+    return datasetFromArrays({ ...arrays, test: arrays, sample: [2], classes: classNames.length, classNames })
+  }
+
+  it('with the number that it has for the name of a class', async () => {
+    const trained = await loadModel(savedOf(model, { classNames: NAMES }))
+    const { seconds: _, ...measured } = await trained.evaluate(data(NAMES, (i) => i % 3))
+    const turned = ['emu', 'cat', 'dog']
+    expect(await trained.evaluate(data(turned, (i) => turned.indexOf(NAMES[i % 3]!)))).to.deep.include(measured)
+    const { testAccuracy } = await trained.evaluate(data(NAMES, (i) => 1 + (i % 2)))
+    expect((await trained.evaluate(data(['dog', 'emu'], (i) => i % 2))).testAccuracy).to.equal(testAccuracy)
+    // Other names may be those of the same classes in another language.
+    expect(await trained.evaluate(data(['Katze', 'Hund', 'Emu'], (i) => i % 3))).to.deep.include(measured)
+  })
+
+  it('on no text of other characters', async () => {
+    const text = (characters: string) => datasetFromText({ text: characters.repeat(40), context: 4 })
+    const trained = await loadModel(
+      savedOf(gpt({ input: [4], classes: 3 }, { layers: 1, heads: 1, width: 4 }), { classNames: ['a', 'b', 'c'] })
+    )
+    expect((await trained.evaluate(await text('abcab'))).samples).to.be.above(0)
+    await refused('INVALID_OPTION', async () => trained.evaluate(await text('abdab')), 'its characters differ')
+  })
+
+  it('on no rows that were encoded otherwise than those of its training', async () => {
+    await using folder = await Folder.make()
+    const rows = (factor: number) => Array.from({ length: 40 }, (_, i) => `${factor * (i % 7)},${i % 2 ? 'yes' : 'no'}`).join('\n')
+    const table = async (name: string, factor: number) =>
+      datasetFromTable({ file: await folder.write(name, Buffer.from(`x,answer\n${rows(factor)}\n`)), target: 'answer' })
+    const one = await table('one.csv', 1)
+    const saved = savedOf(defineModel({ name: 'table', input: one.sample, layers: [linear(2)] }), {
+      encoding: one.encoding,
+      classNames: one.classNames!
+    })
+    const trained = await loadModel(saved)
+    expect((await trained.evaluate(await table('again.csv', 1))).samples).to.be.above(0)
+    await refused('INVALID_OPTION', async () => trained.evaluate(await table('ten.csv', 10)), 'ten.csv', 'openDataForModel')
+  })
+})
