@@ -84,7 +84,11 @@ describe('datasetFromTexts', () => {
     }
     const { train, test, encoding } = await datasetFromTexts({ file: join(folder.path, 'among'), length: 8 })
     const rows = (samples: ArrayLike<number>) =>
-      Array.from({ length: samples.length / 8 }, (_, i) => [...Array.from(samples).slice(8 * i, 8 * i + 8)].join())
+      Array.from({ length: samples.length / 8 }, (_, i) =>
+        Array.from(samples)
+          .slice(8 * i, 8 * i + 8)
+          .join()
+      )
     const found = new Set([train, test].flatMap(({ samples }) => rows(samples)))
     expect([...found].sort()).to.deep.equal(rows(encodeTexts(encoding, texts)).sort())
   })
