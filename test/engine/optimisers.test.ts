@@ -3,6 +3,7 @@ import { engine } from '../../src/engine/native.js'
 import { OPTIMISER_CASES, RATE, STEPS, askPyTorch, noise, readOptimiserFixture } from '../oracle/optimiser-problem.js'
 import { pythonWithTorch } from '../oracle/pytorch.js'
 import { skip } from '../support/skip.js'
+import { DEVICE } from './support/device-training.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
 import type { EngineBackend, Program, SegmentName } from '../../src/compiler/program.js'
@@ -76,6 +77,19 @@ for (const backend of ['reference', 'cpu'] as const)
   })
 
 describe('an optimiser', () => {
+  for (const backend of ['reference', 'cpu', DEVICE] as const)
+    for (const limits of [{}, { clipValue: 0.5 }])
+      it(`leaves a gradient that is no number as it is ${limits.clipValue ? 'where gradients are limited' : 'without limits'}, on ${backend}`, () => {
+        const { replica, slot, program } = alone(backend, { name: 'sgd', ...limits })
+        const gradients = Float32Array.from({ length: program.parameters.elements }, (_, i) => [NaN, Infinity, -Infinity, 1][i % 4]!)
+        engine.writeVector(replica, 'gradients', gradients)
+        engine.writeVector(replica, 'weights', new Float32Array(gradients.length))
+        engine.runSegment(replica, slot, 'update', { milliseconds: 1000, learningRate: 1 })
+        const limit = limits.clipValue ?? Infinity
+        const wanted = gradients.map((g) => -Math.max(-limit, Math.min(limit, g)))
+        expect([...engine.readVector(replica, 'weights')]).to.deep.equal([...wanted])
+      })
+
   it('gives its states to be read and written, and a restart forgets them and the steps behind', () => {
     const { replica, slot, program } = alone('cpu', { name: 'adam' })
     const gradient = Float32Array.from(noise(program.parameters.elements, 1))

@@ -41,6 +41,9 @@ EVERYWHERE inline float rounded_product(float a, float b) {
 #endif
 }
 
+// Into [-limit, limit]; a NaN stays a NaN, which fminf and fmaxf would hide.
+EVERYWHERE inline float clamped(float value, float limit) { return value > limit ? limit : value < -limit ? -limit : value; }
+
 // V elements of one learner, held in registers between the reads and the writes.
 template <int V> struct LearnerStep {
   Pack<float, V> weights, next, correction;
@@ -52,7 +55,7 @@ template <int V> struct LearnerStep {
     if (of.second) second = read<float, V>(of.second, pack);
     for (int v = 0; v < V; ++v) {
       const float w = weights.at[v], position = w + rates.ahead * first.at[v];
-      const float scaled = fminf(fmaxf(rates.scale * gradients.at[v], -rates.limit), rates.limit);
+      const float scaled = clamped(rates.scale * gradients.at[v], rates.limit);
       const float step = rates.algorithm == OptimiserRates::kAdam ? adam(rates, scaled + rates.decay * w, w, first.at[v], second.at[v])
                                                                   : sgd(rates, scaled + rates.decay * w, of.first, first.at[v]);
       if (rates.contribution_kind == OptimiserRates::kCorrection)
