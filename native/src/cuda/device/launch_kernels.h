@@ -87,11 +87,6 @@ struct Grid {
 template <class... Parameters, class... Arguments>
 void launch(DeviceStream& stream, const Grid& grid, void (*kernel)(Parameters...), const Arguments&... arguments) {
   static FirstLaunches first;  // of this kernel, as each has parameters of its own
-  const auto lock = first.lock();
-  // The most, not this launch's size: the attribute is the kernel's, and another thread may launch it with another size at this moment.
-  if (grid.shared_bytes > kMostShared)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostClusterShared)),
-          "launch of a kernel");
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
   config.gridDim = {static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.rows), 1};
@@ -109,7 +104,13 @@ void launch(DeviceStream& stream, const Grid& grid, void (*kernel)(Parameters...
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {static_cast<unsigned>(grid.cluster), 1, 1};
   }
-  check(cudaLaunchKernelEx(&config, kernel, arguments...), "launch of a kernel");
+  first.run([&] {
+    // The most, not this launch's size: the attribute is the kernel's, and another thread may launch it with another size at this moment.
+    if (grid.shared_bytes > kMostShared)
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostClusterShared)),
+            "launch of a kernel");
+    check(cudaLaunchKernelEx(&config, kernel, arguments...), "launch of a kernel");
+  });
 }
 
 // `rows`: the programs of `arguments`.

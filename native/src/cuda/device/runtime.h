@@ -29,11 +29,19 @@ std::mutex& several_gpus();
 // Of a kernel: its code is loaded at its first launch on a device.
 class FirstLaunches {
  public:
-  // To be held during a launch on the calling thread's device; it locks several_gpus() if it is the kernel's first one there.
-  std::unique_lock<std::mutex> lock();
+  // Launches on the calling thread's device. Locks several_gpus() unless a launch there has returned: until then every launch may load the
+  // code, and not only the one that came first.
+  template <class Launch> void run(const Launch& launch) {
+    std::atomic<bool>& has_run = here();
+    if (has_run.load(std::memory_order_acquire)) return launch();
+    const std::lock_guard lock(several_gpus());
+    launch();
+    has_run.store(true, std::memory_order_release);
+  }
 
  private:
   static constexpr size_t kDevices = 64;
+  std::atomic<bool>& here();
   std::array<std::atomic<bool>, kDevices> has_run_{};
 };
 
