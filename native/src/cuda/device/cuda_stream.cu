@@ -19,7 +19,13 @@ struct SetParameters {
 
 CudaStream::CudaStream(DeviceBackend& backend) : DeviceStream(backend) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  parameters_ = static_cast<StepParameters*>(backend.allocate(sizeof(StepParameters)));
+  try {
+    parameters_ = static_cast<StepParameters*>(backend.allocate(sizeof(StepParameters)));
+  } catch (...) {
+    // As where the GPU has no memory left for one more learner: no destructor ends this stream.
+    cudaStreamDestroy(stream_);
+    throw;
+  }
 }
 
 void CudaStream::begin_side() {
