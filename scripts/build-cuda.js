@@ -84,7 +84,7 @@ function architectures(list) {
     process.stderr.write(`--arch: received ${list}; give native, or numbers such as 90 or 80,90\n`)
     process.exit(2)
   }
-  return [...numbers.map((number) => `${number}-real`), `${numbers.at(-1)}-virtual`].join(';')
+  return [...numbers.map((number) => `${number}-real`), `${Math.max(...numbers.map(Number))}-virtual`].join(';')
 }
 
 /** The library's sources: its own folder without the stand-in, and the headers of the rooms below it. */

@@ -9,6 +9,7 @@
 #include "cuda/device/matrix_product.h"
 #include "cuda/device/memory_pool.h"
 #include "cuda/device/nccl_collective.h"
+#include "cuda/device/own_code.h"
 #include "cuda/device/pinned_tier.h"
 #include "cuda/device_backend.h"
 #include "cuda/environment.h"
@@ -41,10 +42,15 @@ int gpu_count() {
   return count;
 }
 
+// Hopper's, the first that has them.
+constexpr int kClusters = 90;
+
+// Of the calling thread's device. Kernels that were compiled for an earlier one would neither meet in clusters nor wait for the kernel
+// before them.
 bool has_clusters(int device) {
   int has = 0;
   check(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device), "device");
-  return has != 0;
+  return has != 0 && architecture_of_own_code() >= kClusters;
 }
 
 class CudaBackend final : public DeviceBackend {
