@@ -5,7 +5,7 @@ import { backwardProblem, forwardProblem, hasBackward, type Problem } from './su
 import { BoundOperator, runOnce, type BindOptions } from './support/bound-operator.js'
 import { gradientFaults, isSmall } from './support/finite-differences.js'
 import { deviations, expectNone, type Magnitude } from './support/magnitudes.js'
-import { present, type Values } from './support/operator-case.js'
+import { activation, label, present, wide, type OperatorCase, type Values } from './support/operator-case.js'
 import { harmed, maySeeNaNOtherwise, nanFaults, type Harmed } from './support/not-a-number.js'
 import { operatorTable } from './support/operator-table.js'
 import { sequenceRows } from './support/sequence-rows.js'
@@ -135,4 +135,23 @@ describe('operators', function () {
       })
     }
   }
+
+  // More classes than a kernel's threads, so that a thread has such classes alone, several of them, and others besides.
+  for (const { name: backend } of testedBackends())
+    it(`${backend} gives classes whose logits are minus infinity no probability`, () => {
+      const classes = 600
+      const use: OperatorCase = {
+        kind: 'softmaxCrossEntropy',
+        name: 'minus infinity',
+        attributes: {},
+        inputs: { logits: activation(1, classes), target: label(classes, 1) },
+        outputs: { loss: wide(1), probabilities: activation(1, classes) }
+      }
+      const logits = Float64Array.from({ length: classes }, (_, k) => (k % 256 < 100 || k > 500 ? -Infinity : 0))
+      const counting = logits.filter((logit) => logit === 0).length
+      const { loss, probabilities } = runOnce(backend, 'f32', use, { logits, target: Float64Array.of(200) }).outputs
+      expect(loss![0]).to.be.closeTo(Math.log(counting), 1e-5)
+      for (const [k, probability] of probabilities!.entries())
+        expect(probability, `class ${k}`).to.be.closeTo(logits[k] === 0 ? 1 / counting : 0, 1e-7)
+    })
 })

@@ -55,6 +55,9 @@ template <class T> struct SoftmaxRows {
   }
 
  private:
+  // exp(z - highest). A logit of minus infinity counts nothing, also where a thread has no higher one.
+  EVERYWHERE static float power(float z, float highest) { return z == -std::numeric_limits<float>::infinity() ? 0 : expf(z - highest); }
+
   EVERYWHERE Softmax partial(int64_t sample, int thread) const {
     const T* z = logits + sample * classes;
     Softmax found{-std::numeric_limits<float>::infinity(), 0, 0, 0, classes};
@@ -66,7 +69,7 @@ template <class T> struct SoftmaxRows {
       found.highest = value;
       found.index = k;
     }
-    for (int k = thread; k < classes; k += kThreads) found.sum += expf(float(z[k]) - found.highest);
+    for (int k = thread; k < classes; k += kThreads) found.sum += power(float(z[k]), found.highest);
     return found;
   }
 
@@ -75,7 +78,7 @@ template <class T> struct SoftmaxRows {
     if (b.index == classes) return a;
     const bool right = b.highest > a.highest || (b.highest == a.highest && b.index < a.index);
     const Softmax &most = right ? b : a, &least = right ? a : b;
-    return {most.highest, most.sum + least.sum * expf(least.highest - most.highest), a.target + b.target, a.logits + b.logits, most.index};
+    return {most.highest, most.sum + least.sum * power(least.highest, most.highest), a.target + b.target, a.logits + b.logits, most.index};
   }
 
   // Classes of one thread that come before the target in falling order, the first of equal ones first.
