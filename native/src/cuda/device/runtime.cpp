@@ -37,7 +37,8 @@ PinnedMemory::PinnedMemory(size_t bytes) {
   const cudaError_t made = cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
   if (made == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Error("OUT_OF_MEMORY", "pinned memory: the host cannot pin " + std::to_string(bytes) + " bytes; move fewer values to it");
+    throw Error("OUT_OF_MEMORY", "pinned memory: the host cannot pin " + std::to_string(bytes) +
+                                     " bytes; use fewer learners, or move fewer values to the host");
   }
   check(made, "pinned memory");
 }
