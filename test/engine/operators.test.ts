@@ -154,4 +154,16 @@ describe('operators', function () {
       for (const [k, probability] of probabilities!.entries())
         expect(probability, `class ${k}`).to.be.closeTo(logits[k] === 0 ? 1 / counting : 0, 1e-7)
     })
+
+  for (const { name: backend } of testedBackends())
+    for (const [what, kind, attributes] of [
+      ['gelu', 'gelu', { approximate: 0 }],
+      ['gelu by tanh', 'gelu', { approximate: 1 }],
+      ['silu', 'silu', {}]
+    ] as const)
+      it(`${backend} gives ${what} of the largest numbers as finite`, () => {
+        const use: OperatorCase = { kind, name: 'large', attributes, inputs: { x: activation(4) }, outputs: { y: activation(4) } }
+        const { y } = runOnce(backend, 'f32', use, { x: Float64Array.of(3e38, 1e38, -3e38, 0) }).outputs
+        expect(Array.from(y!, Math.abs)).to.deep.equal([3e38, 1e38, 0, 0].map(Math.fround))
+      })
 })

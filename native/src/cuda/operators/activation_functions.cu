@@ -42,7 +42,8 @@ struct Silu {
 };
 
 struct Gelu {
-  EVERYWHERE float value(float x) const { return x * erfcf(-x * 0.7071067812f) / 2; }
+  // Twice a large number would be infinite.
+  EVERYWHERE float value(float x) const { return x * (erfcf(-x * 0.7071067812f) / 2); }
   EVERYWHERE float slope(float x) const { return erfcf(-x * 0.7071067812f) / 2 + x * expf(-x * x / 2) * 0.3989422804f; }
 };
 
