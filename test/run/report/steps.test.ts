@@ -9,6 +9,7 @@ import type { Job } from '../../../src/run/job.js'
 import { train, trainWith } from '../../../src/run/train.js'
 import { counts, engine, group } from '../../fakes/counting-engine.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
+import { moved } from '../../fakes/moving-synchroniser.js'
 import { refused } from '../../support/codes.js'
 import { rejection } from '../../support/rejection.js'
 import { Folder } from '../../data/support/files.js'
@@ -99,6 +100,18 @@ describe('onStep', () => {
     expect(last).to.equal(steps)
     // The learners may go on step by step only as the calls do.
     expect(counts.get('setPause')! + (counts.get('extendPause') ?? 0)).to.be.above(steps / 10_000)
+  })
+
+  it('lets learners go on while they train, and changes nothing of what they train', async function () {
+    this.timeout(60_000)
+    const endless = tiny({ until: { steps: 20_000 }, evaluateEvery: 1e6, optimiser: { learningRate: 0.01, milestones: [] } })
+    let last = 0
+    const onStep = ({ iteration, loss }: StepEvent) => void expect([iteration, Number.isFinite(loss)]).to.deep.equal([++last, true])
+    const synchroniserActor = new URL('../../fakes/moving-synchroniser.js', import.meta.url)
+    const { weightsSha256 } = await train({ ...endless, onStep, synchroniserActor }).finished
+    expect(last).to.equal(20_000)
+    expect(moved.count).to.be.above(0)
+    expect((await train(endless).finished).weightsSha256).to.equal(weightsSha256)
   })
 
   it('is awaited, while the learners go on for some thousand iterations and no further', async () => {
