@@ -76,6 +76,14 @@ for (const backend of ['reference', 'cpu'] as const)
     })
   })
 
+describe('Adam', () => {
+  for (const backend of ['cpu', DEVICE] as const)
+    it(`has betas as near to 1 as they are given, on ${backend}`, () => {
+      const optimiser = { name: 'adam', beta1: 0.99999, beta2: 0.999999 } as const
+      expect(largestDifference(afterSteps(backend, optimiser), afterSteps('reference', optimiser))).below(2e-6)
+    })
+})
+
 describe('an optimiser', () => {
   for (const backend of ['reference', 'cpu', DEVICE] as const)
     for (const limits of [{}, { clipValue: 0.5 }])

@@ -27,7 +27,9 @@ struct OptimiserRates {
   float rate = 0, scale = 1, limit = INFINITY, decay = 0, decoupled = 0;
   float momentum = 0;
   bool nesterov = false;
-  float beta1 = 0, beta2 = 0, epsilon = 0, bias1 = 1, bias2 = 1;
+  // 1 - beta1 and 1 - beta2, which `bias1` and `bias2` sum up: made of betas that were rounded to floats they would be too far off.
+  float rest1 = 1, rest2 = 1;
+  float epsilon = 0, bias1 = 1, bias2 = 1;
   float alpha = 0, ahead = 0;
 };
 
@@ -75,8 +77,8 @@ template <int V> struct LearnerStep {
   }
 
   EVERYWHERE static float adam(const OptimiserRates& rates, float g, float w, float& first, float& second) {
-    first = rates.beta1 * first + (1 - rates.beta1) * g;
-    second = rates.beta2 * second + (1 - rates.beta2) * g * g;
+    first = (1 - rates.rest1) * first + rates.rest1 * g;
+    second = (1 - rates.rest2) * second + rates.rest2 * g * g;
     return rates.rate * (first / rates.bias1) / (sqrtf(second / rates.bias2) + rates.epsilon) + rates.rate * rates.decoupled * w;
   }
 };

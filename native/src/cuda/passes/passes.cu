@@ -33,11 +33,12 @@ OptimiserRates rates_of(const OptimiserPass& pass) {
     case OptimiserPass::ContributionKind::copy: rates.contribution_kind = OptimiserRates::kCopy; break;
     case OptimiserPass::ContributionKind::accumulation: rates.contribution_kind = OptimiserRates::kAccumulation; break;
   }
-  for (auto [to, from] : {std::pair{&rates.rate, pass.rate}, std::pair{&rates.scale, pass.scale}, std::pair{&rates.limit, pass.limit},
-                          std::pair{&rates.decay, pass.decay}, std::pair{&rates.decoupled, pass.decoupled},
-                          std::pair{&rates.momentum, pass.momentum}, std::pair{&rates.beta1, pass.beta1},
-                          std::pair{&rates.beta2, pass.beta2}, std::pair{&rates.epsilon, pass.epsilon}, std::pair{&rates.bias1, pass.bias1},
-                          std::pair{&rates.bias2, pass.bias2}, std::pair{&rates.alpha, pass.alpha}, std::pair{&rates.ahead, pass.ahead}})
+  for (auto [to, from] :
+       {std::pair{&rates.rate, pass.rate}, std::pair{&rates.scale, pass.scale}, std::pair{&rates.limit, pass.limit},
+        std::pair{&rates.decay, pass.decay}, std::pair{&rates.decoupled, pass.decoupled}, std::pair{&rates.momentum, pass.momentum},
+        std::pair{&rates.rest1, 1 - pass.beta1}, std::pair{&rates.rest2, 1 - pass.beta2}, std::pair{&rates.epsilon, pass.epsilon},
+        std::pair{&rates.bias1, pass.bias1}, std::pair{&rates.bias2, pass.bias2}, std::pair{&rates.alpha, pass.alpha},
+        std::pair{&rates.ahead, pass.ahead}})
     *to = static_cast<float>(from);
   rates.nesterov = pass.nesterov;
   return rates;
