@@ -2,7 +2,7 @@ import type { BatchRange } from '../actors/sources.js'
 import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
 import { answersOf, isStreamed, type Dataset } from '../data/dataset.js'
-import { ArbalestError, shown } from '../errors.js'
+import { ArbalestError, invalidOption, shown } from '../errors.js'
 import { numberTarget } from '../formats/encoding.js'
 import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
@@ -36,7 +36,7 @@ export function predictionProgram(model: Model, precision: Precision, backend: L
   return compileInPieces(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
 }
 
-/** The programs that measure a model on every test sample once: in whole batches, and then in a smaller one. Throws SHAPE_MISMATCH. */
+/** The programs that measure a model on every test sample once: in whole batches, and then in a smaller one. Throws SHAPE_MISMATCH, and INVALID_OPTION. */
 export function* evaluationPasses(
   model: Model,
   dataset: Dataset,
@@ -101,13 +101,16 @@ export function checkSamples(model: Model, dataset: Dataset): void {
     )
 }
 
-/** Throws SHAPE_MISMATCH if the model's output and loss do not suit the data's targets. */
+/** Throws SHAPE_MISMATCH if the model's output and loss do not suit the data's targets, and INVALID_OPTION for targets beyond what the loss takes. */
 function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
   const tokens = dataset.train.stride === undefined ? [] : dataset.sample
   const wanted = dataset.classes > 0 ? [...tokens, dataset.classes] : [...(dataset.train.target ?? [])]
   const asClasses = model.loss === 'softmaxCrossEntropy'
-  if (asClasses === dataset.classes > 0 && sameShape(output, wanted)) return
+  if (asClasses === dataset.classes > 0 && sameShape(output, wanted)) {
+    if (model.loss === 'binaryCrossEntropy') checkShares(model, dataset)
+    return
+  }
   if (!asClasses && dataset.classes > 0)
     throw new ArbalestError(
       'SHAPE_MISMATCH',
@@ -116,4 +119,19 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
   const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; change its last layer or its loss`
   throw new ArbalestError('SHAPE_MISMATCH', message)
+}
+
+/** Throws INVALID_OPTION unless each target is from 0 to 1: towards another one, such as a class number of 2, the binary cross-entropy falls without end. */
+function checkShares({ name, loss }: Model, dataset: Dataset): void {
+  for (const part of ['train', 'test'] as const) {
+    const { [part]: samples } = dataset
+    const targets = isStreamed(samples) ? undefined : samples.targets
+    const index = targets?.findIndex((target) => !(target >= 0 && target <= 1)) ?? -1
+    if (index >= 0)
+      throw invalidOption(
+        `${part}.targets[${index}]`,
+        targets![index],
+        `model ${name}: its loss ${loss} takes targets from 0, for no, to 1, for yes: give data ${dataset.name} such ones, or use meanSquaredError`
+      )
+  }
 }

@@ -62,6 +62,23 @@ describe('losses in training', () => {
     await refused('SHAPE_MISMATCH', () => train({ model: classes, data: quadrants(20), learners: 1 }).finished, 'targets [2]')
   })
 
+  it('refuse targets that are neither yes nor no, nor between, before any work', async () => {
+    const model = defineModel({ name: 'own', input: [1], layers: [linear(1)], loss: 'binaryCrossEntropy' })
+    const dataOf = (targets: number[], ofTests: number[]): StoredDataset =>
+      datasetFromArrays({
+        sample: [1],
+        target: [1],
+        samples: Float32Array.of(0, 1),
+        targets: Float32Array.from(targets),
+        test: { samples: Float32Array.of(0, 1), targets: Float32Array.from(ofTests) }
+      })
+    for (const [data, fault] of [
+      [dataOf([1, 2], [0, 1]), 'train.targets[1]: received 2'],
+      [dataOf([0, 0.5], [-1, 1]), 'test.targets[0]: received -1']
+    ] as const)
+      await refused('INVALID_OPTION', () => train({ model, data, learners: 1 }).finished, fault, 'from 0, for no, to 1, for yes')
+  })
+
   it('refuse options that make no sense, before any work', async () => {
     await refused('INVALID_OPTION', () => train({ model: 'mlp', labelSmoothing: 1 }), 'labelSmoothing', '1')
     await refused('INVALID_OPTION', () => train({ model: 'mlp', topK: 0 }), 'topK', '0')
