@@ -27,7 +27,7 @@ export type WeightInitialiser =
 /** Where the values that a layer learns begin. */
 export interface Initialised {
   readonly initialiser?: WeightInitialiser
-  /** PyTorch's uniform within 1/sqrt(fan-in) if left out. */
+  /** PyTorch's uniform within 1/sqrt(fan-in) if left out; else `constant`, `uniform`, `normal` or `truncatedNormal`, which need no fan. */
   readonly biasInitialiser?: WeightInitialiser
 }
 
