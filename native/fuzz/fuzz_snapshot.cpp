@@ -56,8 +56,8 @@ GroupSpec group_spec(Input& input) {
     average.kind = static_cast<EvaluationAverageSpec::Kind>(input.below(3));
     average.decay = input.real();
     average.window = between(input, 1, 64);
-    average.from = static_cast<uint64_t>(between(input, 0, kMost));
-    average.every = static_cast<uint64_t>(between(input, 1, kMost));
+    average.from = static_cast<double>(between(input, 0, kMost));
+    average.every = static_cast<double>(between(input, 1, kMost));
     spec.average = average;
   }
   if (input.below(2) != 0) {

@@ -82,7 +82,7 @@ export function averageSettings(options: CheckedOptions<typeof average> | undefi
   return kind === 'swa' ? { kind, from, every } : { kind, window: options.window, from, every }
 }
 
-/** From epochs to samples. */
+/** From epochs to samples, which need not be whole: rounded ones would drift away from the epochs. */
 export function averageInSamples(settings: EvaluationAverage | undefined, epoch: number): EvaluationAverage | undefined {
-  return settings && { ...settings, from: Math.round(settings.from * epoch), every: Math.max(1, Math.round(settings.every * epoch)) }
+  return settings && { ...settings, from: settings.from * epoch, every: Math.max(1, settings.every * epoch) }
 }

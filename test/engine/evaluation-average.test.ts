@@ -53,6 +53,18 @@ for (const backend of ['reference', 'cpu'] as const)
           const marks = { from: 5 * samples, every: 2 * samples }
           same({ kind: 'swa', ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round))))
           same({ kind: 'lawa', window: 3, ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round).slice(-3))))
+          // Marks that are not whole, such as 10 times 1.1 rounds, which is a little more than 11 in floating point.
+          const marked = (from: number, every: number) => {
+            const ends = new Set(Array.from({ length: ROUNDS }, (_, i) => Math.ceil(from + i * every - 1e-9) - 1))
+            return (round: number) => z.filter((_, each) => each <= round && ends.has(each))
+          }
+          for (const [from, every] of [
+            [2.5, 1.5],
+            [1.1, 1.1]
+          ] as const) {
+            const of = marked(from, every)
+            same({ kind: 'swa', from: from * samples, every: every * samples }, (round) => (of(round).length ? mean(of(round)) : z[round]!))
+          }
           // More samples than one round has: it counts once.
           same({ kind: 'swa', from: 0, every: 3 }, (round) => mean(z.slice(0, round + 1)))
         })

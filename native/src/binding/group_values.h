@@ -95,10 +95,20 @@ inline AsynchronousRule asynchronous_rule(const Napi::Object& from) {
   return rule;
 }
 
+// Samples, perhaps a part of one.
+inline double samples(const Napi::Object& from, const char* name, double least) {
+  const double found = number(from, name);
+  if (!(found >= least)) {
+    throw Error("INVALID_PROGRAM",
+                std::string(name) + ": received " + std::to_string(found) + "; give a number of at least " + std::to_string(least));
+  }
+  return found;
+}
+
 inline EvaluationAverageSpec evaluation_average(const Napi::Object& from) {
   EvaluationAverageSpec average;
-  average.from = static_cast<uint64_t>(at_least(from, "from", 0));
-  average.every = static_cast<uint64_t>(at_least(from, "every", 1));
+  average.from = samples(from, "from", 0);
+  average.every = samples(from, "every", 1);
   const std::string kind = string(from, "kind");
   if (kind == "ema") {
     average.decay = number(from, "decay");

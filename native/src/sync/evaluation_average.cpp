@@ -14,7 +14,11 @@ EvaluationAverage::EvaluationAverage(Backend& backend, const ParameterLayout& la
 }
 
 void EvaluationAverage::begin_averaging(uint64_t before, uint64_t after) {
-  const auto marks = [&](uint64_t position) { return position < spec_.from ? 0 : (position - spec_.from) / spec_.every + 1; };
+  // A multiple of a part of an epoch may be a little larger than the samples that it stands for.
+  const auto marks = [&](uint64_t position) {
+    const auto samples = static_cast<double>(position);
+    return std::max(0.0, std::floor((samples + std::max(1e-6, 1e-12 * samples) - spec_.from) / spec_.every) + 1);
+  };
   takes_ = marks(after) > marks(before);
   models_.clear();
   for (size_t i = 0; i < window_.size() && static_cast<int64_t>(i) <= taken_; ++i) models_.push_back(window_[i].data());

@@ -59,13 +59,13 @@ struct RuleChange {
 };
 
 // An average of the central model over rounds, for evaluation. It takes the model at the end of each round in which the samples handed out
-// come to `from` plus a whole multiple of `every`. Before the first, the central model is evaluated.
+// come to `from` plus a whole multiple of `every`, neither of which need be whole. Before the first, the central model is evaluated.
 struct EvaluationAverageSpec {
   enum class Kind : uint8_t { ema, swa, lawa };
   Kind kind = Kind::ema;
   double decay = 0;    // of ema: the factor by which a model's weight shrinks with each later one
   int64_t window = 1;  // of lawa: the number of models that are averaged, the last ones
-  uint64_t from = 0, every = 1;
+  double from = 0, every = 1;
 };
 
 struct GroupSpec {

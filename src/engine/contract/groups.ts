@@ -201,7 +201,7 @@ export interface MemberFigures {
 
 /**
  * An average of central models. A model is taken at the end of each round in which the number of samples handed out reaches `from` plus a multiple of
- * `every`. `ema`: a model's weight is decay to the power of its age; `swa`: the mean of all models taken; `lawa`: the mean of the last `window` models. Until the
+ * `every`, at least 1; neither need be whole. `ema`: a model's weight is decay to the power of its age; `swa`: the mean of all models taken; `lawa`: the mean of the last `window` models. Until the
  * first model is taken the average is the central model itself.
  */
 export type EvaluationAverage = { readonly from: number; readonly every: number } & (
