@@ -51,10 +51,11 @@ export function learningRatePieces(curve: Curve, run: RunClock): { pieces: Learn
 function dropsOf({ smooth, drops, gamma }: Curve, run: RunClock): number[] {
   const found: number[] = []
   if (gamma === 1) return found
-  const first = smooth(run.progress(0)) || 1
+  // Without the drops, and warmed up: a warm-up may begin at 0, or near it.
+  const rate = smooth(run.progress(run.iterations))
   for (const duration of drops) {
     const at = run.iterationAfter(duration)
-    if (at >= run.iterations || first * gamma ** found.length < LEAST) break
+    if (at >= run.iterations || rate * gamma ** found.length < LEAST) break
     if (found.length === MOST_DROPS)
       throw invalidOption(
         'optimiser.learningRate',

@@ -61,6 +61,7 @@ describe('learning rates', () => {
       ratesOf(warmup({ iterations: 10 }, multistep({ learningRate: 1, milestones: [2] }), { startFactor: 0.5 }), [0, 5, 10, 19, 20])
     ).to.deep.equal([0.5, 0.75, 1, 1, 0.1])
     expect(ratesOf(warmup({ fraction: 0.5 }, cosine({ learningRate: 1 })), [25, 50, 75])).to.deep.equal([0.426777, 0.5, 0.146447])
+    expect(ratesOf(warmup(1, step({ learningRate: 1, period: 2 }), { startFactor: 1e-36 }), [0, 99])).to.deep.equal([1e-36, 1e-4])
     // A drop while it warms up.
     expect(ratesOf(warmup(4, multistep({ learningRate: 1, milestones: [2] })), [10, 19, 20, 39, 40])).to.deep.equal([
       0.25, 0.475, 0.05, 0.0975, 0.1
