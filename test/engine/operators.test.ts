@@ -155,6 +155,25 @@ describe('operators', function () {
         expect(probability, `class ${k}`).to.be.closeTo(logits[k] === 0 ? 1 / counting : 0, 1e-7)
     })
 
+  // By their distances from the highest: a sum of the logits themselves would be infinite, or lose the distances.
+  for (const { name: backend } of testedBackends())
+    for (const offset of [1e6, 3e38])
+      it(`${backend} smooths the targets of logits around ${offset}`, () => {
+        const classes = 600
+        const use: OperatorCase = {
+          kind: 'softmaxCrossEntropy',
+          name: 'large',
+          attributes: { smoothing: 0.5 },
+          inputs: { logits: activation(1, classes), target: label(classes, 1) },
+          outputs: { loss: wide(1), probabilities: activation(1, classes) }
+        }
+        const logits = Float64Array.from({ length: classes }, (_, k) => (offset === 1e6 ? offset + (k % 2) : offset))
+        const mean = offset === 1e6 ? -0.5 : 0
+        const sum = offset === 1e6 ? (classes / 2) * (1 + Math.exp(-1)) : classes
+        const { loss } = runOnce(backend, 'f32', use, { logits, target: Float64Array.of(201) }).outputs
+        expect(loss![0]).to.be.closeTo(Math.log(sum) - 0.5 * mean, 1e-5)
+      })
+
   for (const { name: backend } of testedBackends())
     for (const [what, kind, attributes] of [
       ['gelu', 'gelu', { approximate: 0 }],

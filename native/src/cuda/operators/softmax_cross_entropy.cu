@@ -17,19 +17,25 @@ struct Row {
   int correct, among_top;
 };
 
-// Of the classes of one thread, and then of all: `sum` is of exp(z - highest), `target` is the target's logit, `logits` the sum of all.
+// Of the classes of one thread, and then of all: `sum` is of exp(z - highest), `target` is the target's logit.
 struct Softmax {
-  float highest, sum, target, logits;
+  float highest, sum, target;
   int index;
+};
+
+// Of the classes of one thread, and then of all: how many come before the target, and the sum of z - highest, whose summands stay small.
+struct Standing {
+  int better;
+  float below;
 };
 
 template <class T> struct SoftmaxRows {
   static constexpr int kLevels = 8;
-  // Each thread's classes; their sum; what comes before the target; that sum; the results.
+  // Each thread's classes; their sum; what they are to the target and the highest; that sum; the results.
   static constexpr int kCounts = kLevels + 1, kPhases = kCounts + kLevels + 2;
   struct Shared {
     Softmax sums[kThreads];
-    int better[kThreads];
+    Standing standings[kThreads];
   };
 
   const T* logits;        // (N, K)
@@ -46,11 +52,14 @@ template <class T> struct SoftmaxRows {
       if (const int stride = kThreads >> phase; thread < stride)
         shared.sums[thread] = sum(shared.sums[thread], shared.sums[thread + stride]);
     } else if (phase == kCounts) {
-      shared.better[thread] = better(block, thread, shared.sums[0].target);
+      shared.standings[thread] = standing(block, thread, shared.sums[0]);
     } else if (phase <= kCounts + kLevels) {
-      if (const int stride = kThreads >> (phase - kCounts); thread < stride) shared.better[thread] += shared.better[thread + stride];
+      if (const int stride = kThreads >> (phase - kCounts); thread < stride) {
+        shared.standings[thread].better += shared.standings[thread + stride].better;
+        shared.standings[thread].below += shared.standings[thread + stride].below;
+      }
     } else {
-      finish(block, thread, shared.sums[0], shared.better[0]);
+      finish(block, thread, shared.sums[0], shared.standings[0]);
     }
   }
 
@@ -60,10 +69,9 @@ template <class T> struct SoftmaxRows {
 
   EVERYWHERE Softmax partial(int64_t sample, int thread) const {
     const T* z = logits + sample * classes;
-    Softmax found{-std::numeric_limits<float>::infinity(), 0, 0, 0, classes};
+    Softmax found{-std::numeric_limits<float>::infinity(), 0, 0, classes};
     for (int k = thread; k < classes; k += kThreads) {
       const float value = float(z[k]);
-      found.logits += value;
       if (k == target[sample]) found.target = value;
       if (found.index < classes && !(value > found.highest)) continue;
       found.highest = value;
@@ -78,29 +86,29 @@ template <class T> struct SoftmaxRows {
     if (b.index == classes) return a;
     const bool right = b.highest > a.highest || (b.highest == a.highest && b.index < a.index);
     const Softmax &most = right ? b : a, &least = right ? a : b;
-    return {most.highest, most.sum + least.sum * power(least.highest, most.highest), a.target + b.target, a.logits + b.logits, most.index};
+    return {most.highest, most.sum + least.sum * power(least.highest, most.highest), a.target + b.target, most.index};
   }
 
-  // Classes of one thread that come before the target in falling order, the first of equal ones first.
-  EVERYWHERE int better(int64_t sample, int thread, float at_target) const {
-    int count = 0;
+  // Before the target come larger logits, and of equal ones the first.
+  EVERYWHERE Standing standing(int64_t sample, int thread, const Softmax& all) const {
+    Standing found{0, 0};
     for (int k = thread; k < classes; k += kThreads) {
       const float value = float(logits[sample * classes + k]);
-      count += !(value <= at_target) || (value == at_target && k < target[sample]);
+      found.better += !(value <= all.target) || (value == all.target && k < target[sample]);
+      found.below += value - all.highest;
     }
-    return count;
+    return found;
   }
 
-  EVERYWHERE void finish(int64_t sample, int thread, const Softmax& all, int before) const {
+  EVERYWHERE void finish(int64_t sample, int thread, const Softmax& all, const Standing& found) const {
     if (probabilities)
       for (int k = thread; k < classes; k += kThreads)
         probabilities[sample * classes + k] = T(expf(float(logits[sample * classes + k]) - all.highest) / all.sum);
     if (thread != 0) return;
     const bool known = target[sample] >= 0 && target[sample] < classes;
-    // Relative to the highest, so that the summands stay small.
-    const float mean = all.logits / static_cast<float>(classes) - all.highest;
+    const float mean = found.below / static_cast<float>(classes);
     const float loss = logf(all.sum) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
-    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && before == 0, known && before < top};
+    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && found.better == 0, known && found.better < top};
   }
 };
 
