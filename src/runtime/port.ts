@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, shown, warn } from '../errors.js'
 import { transfer } from './cloneable.js'
 import { packError, unpackError, type PortableError } from './errors-across-threads.js'
 
@@ -29,7 +29,11 @@ export interface AnsweredPort {
   readonly close: () => void
 }
 
-/** Answers calls of another thread, which makes them with `callsOver`. Keeps no thread alive. */
+function isRequest(message: unknown): message is Request {
+  return Array.isArray(message) && message.length === 2 && typeof message[0] === 'number'
+}
+
+/** Answers calls of another thread, which makes them with `callsOver`. Anything else that is posted there is left, with a warning. Keeps no thread alive. */
 export function answeredPort(answer: (call: unknown) => Promise<unknown>): AnsweredPort {
   const { port1, port2 } = new MessageChannel()
   const post = (id: number, value: unknown, error?: PortableError) => {
@@ -40,7 +44,10 @@ export function answeredPort(answer: (call: unknown) => Promise<unknown>): Answe
       port1.postMessage([id, undefined, packError(thrown)] satisfies Answer)
     }
   }
-  port1.on('message', ([id, call]: Request) => {
+  port1.on('message', (message: unknown) => {
+    // What a listener throws would end the process.
+    if (!isRequest(message)) return warn(`port: received ${shown(message)}; it takes only what \`actorsAt(port)\` of arbalest/actors sends`)
+    const [id, call] = message
     void answer(call).then(
       (value) => post(id, value),
       (error: unknown) => post(id, undefined, packError(error))

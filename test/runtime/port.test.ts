@@ -31,4 +31,13 @@ describe('calls over a port', () => {
     await waiting
     await refused('ACTOR_GONE', () => ask(2))
   })
+
+  it('go on where anything else is posted to the port, of which a warning tells', async () => {
+    const { port, close } = answeredPort((call) => Promise.resolve(call))
+    const warning = once(process, 'warning')
+    for (const message of [5, undefined, {}, 'stop', [], [1, 2, 3]]) port.postMessage(message)
+    expect(await callsOver(port)('a call')).to.equal('a call')
+    expect(String((await warning)[0])).to.contain('port: received 5;')
+    close()
+  })
 })
