@@ -182,9 +182,19 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
   try {
     return new Worker(entry, options)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INIT_FAILED') throw error
-    throw threadsExhausted(error)
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ERR_WORKER_INIT_FAILED') throw threadsExhausted(error)
+    const { execArgv = [] } = options
+    const kept = code === 'ERR_WORKER_INVALID_EXEC_ARGV' ? withoutRefused(execArgv, message) : execArgv
+    if (kept.length === execArgv.length) throw error
+    return startWorker(entry, { ...options, execArgv: kept })
   }
+}
+
+/** Node refuses flags of the whole process, which hold in a worker without being repeated, and its error names them: `...: --stack-size=400, --jitless`. */
+function withoutRefused(flags: readonly string[], message: string): string[] {
+  const refused = new Set(message.slice(message.indexOf(': ') + 2).split(', '))
+  return flags.filter((flag) => !refused.has(flag))
 }
 
 /**

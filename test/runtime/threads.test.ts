@@ -6,14 +6,14 @@ const SYSTEM = new URL('../../src/runtime/system.js', import.meta.url)
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
 /** Runs a program that has spawned two actors. Returns its output after it has ended by itself. */
-async function program(body: string): Promise<string> {
+async function program(body: string, flags: readonly string[] = []): Promise<string> {
   const head = `
     import { ActorSystem } from '${SYSTEM.href}'
     const system = new ActorSystem()
     const faulty = await system.spawn(new URL('${ACTORS.href}'), 'Faulty', {})
     const recorder = await system.spawn(new URL('${ACTORS.href}'), 'Recorder', {})
 `
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', head + body], { timeout: 20_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', head + body], { timeout: 20_000 })
   return stdout.trim()
 }
 
@@ -33,5 +33,10 @@ describe('actors’ threads', () => {
 
   it('leave none behind when the process is told to exit', async () => {
     expect(await program(`faulty.tell.spin(); console.log('leaving'); process.exit(0)`)).to.equal('leaving')
+  })
+
+  it('start in a process with flags that Node gives to no thread', async () => {
+    const flags = ['--max-old-space-size=256', '--stack-size=900', '--disable-proto=delete']
+    expect(await program(`await recorder.ask.note('x'); await system.stop(); console.log('stopped')`, flags)).to.equal('stopped')
   })
 })
