@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { real, text, whole } from '../schema/values.js'
 
@@ -69,7 +70,7 @@ export interface CheckpointSettings {
   readonly goesBack?: boolean
 }
 
-/** undefined: no checkpoints. */
+/** undefined: no checkpoints. The folder stays the same where the process changes its working directory while it trains. */
 export function checkpointSettings(given: CheckedOptions<typeof checkpoint> | undefined): CheckpointSettings | undefined {
-  return given && { ...given, period: given.period ?? Infinity }
+  return given && { ...given, dir: resolve(given.dir), period: given.period ?? Infinity }
 }

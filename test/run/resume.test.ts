@@ -133,6 +133,19 @@ describe('A run that goes on from a checkpoint', function () {
     }
   })
 
+  it('keeps its folder where the process changes its working directory', async () => {
+    const before = process.cwd()
+    try {
+      process.chdir(folder.path)
+      const job = train(options({ checkpoint: { dir: 'kept', period: 12 } }))
+      job.once('started', () => process.chdir('/'))
+      expect((await job.finished).checkpoints).to.equal('complete')
+    } finally {
+      process.chdir(before)
+    }
+    expect(await readdir(join(folder.path, 'kept'))).to.include('checkpoint-000000000036')
+  })
+
   it('says that nothing is left to train where it had come to its end, and why; more of that lets it go on', async () => {
     const eventsOf = async (more: Partial<TrainOptions>) => {
       const events: JobEvent[] = []
