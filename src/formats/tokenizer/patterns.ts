@@ -138,3 +138,25 @@ function lengthOf({ length = 5 }: PlainObject, file: string): number {
   if (Number.isSafeInteger(length) && (length as number) >= 1 && (length as number) <= LONGEST_PART) return length as number
   throw corruptFile(file, { where: 'pre_tokenizer: length', expected: `a whole number from 1 to ${LONGEST_PART}`, found: shown(length) })
 }
+
+/**
+ * A normalizer of a tokenizer.json in a form that the library computes as Hugging Face's own tokenizers do: letters become small ones each by itself, a sigma at the end of a word too, and a
+ * byte-order mark is no blank. Others stay as they are.
+ */
+export function exactNormalizer(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given
+  const part = given as PlainObject
+  const { type, normalizers, lowercase, strip_left: left, strip_right: right } = part
+  if (type === 'Sequence' && Array.isArray(normalizers)) return { ...part, normalizers: normalizers.map(exactNormalizer) }
+  if (type === 'Lowercase' || (type === 'BertNormalizer' && lowercase === true))
+    return inTurn({ type: 'Replace', pattern: { String: 'Σ' }, content: 'σ' }, part)
+  if (type !== 'Strip') return given
+  const without = (blanks: string) => ({ type: 'Replace', pattern: { Regex: blanks }, content: '' })
+  // Only where blanks begin: to try each of many in the middle of a text would take hours.
+  const [first, last] = [String.raw`\A${BLANK}+`, String.raw`(?<!${BLANK})${BLANK}+\z`]
+  return inTurn(...(left === true ? [without(first)] : []), ...(right === true ? [without(last)] : []))
+}
+
+function inTurn(...normalizers: readonly PlainObject[]): PlainObject {
+  return { type: 'Sequence', normalizers }
+}

@@ -3,7 +3,7 @@ import type { Tokenizer as Library } from '@huggingface/tokenizers'
 import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.js'
 import { corruptFile } from '../file-errors.js'
-import { exactPreTokenizer } from './patterns.js'
+import { exactNormalizer, exactPreTokenizer } from './patterns.js'
 import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from './tokenizer-files.js'
 
 const require = createRequire(import.meta.url)
@@ -35,7 +35,8 @@ export class Tokenizer {
     const checked = checkTokenizer(files, file)
     // Programs without a tokenizer do not load it.
     const { Tokenizer: Made } = require('@huggingface/tokenizers') as typeof TokenizersLibrary
-    const exact = { ...checked.json, pre_tokenizer: exactPreTokenizer(checked.json['pre_tokenizer'] ?? null, file) }
+    const { normalizer = null, pre_tokenizer: preTokenizer = null } = checked.json
+    const exact = { ...checked.json, normalizer: exactNormalizer(normalizer), pre_tokenizer: exactPreTokenizer(preTokenizer, file) }
     try {
       return new Tokenizer(files, checked, new Made(exact, checked.config), file)
     } catch (cause) {

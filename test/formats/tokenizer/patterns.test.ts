@@ -24,11 +24,11 @@ const PARTS: readonly (readonly [preTokenizer: Readonly<Record<string, unknown>>
 ]
 
 /** The parts of a text are the tokens of a vocabulary that has each of them whole. */
-function partsOf(text: string, preTokenizer: unknown, vocabulary: readonly string[]): string[] {
+function partsOf(text: string, preTokenizer: unknown, vocabulary: readonly string[], normalizer: unknown = null): string[] {
   const names = ['<unk>', ...new Set(vocabulary)]
   const vocab = Object.fromEntries(names.map((name, i) => [name, i]))
   const model = { type: 'BPE', unk_token: '<unk>', vocab, merges: [], ignore_merges: true }
-  const json = smallTokenizer({ added_tokens: [], pre_tokenizer: preTokenizer, decoder: null, model })
+  const json = smallTokenizer({ added_tokens: [], normalizer, pre_tokenizer: preTokenizer, decoder: null, model })
   const tokens = Tokenizer.of({ json }, 'parts').encode(text)
   return tokens.map((token) => names[token]!)
 }
@@ -42,5 +42,36 @@ describe('The parts that a pre-tokenizer makes', () => {
   it('have a length', async () => {
     const json = smallTokenizer({ pre_tokenizer: { type: 'FixedLength', length: 0 } })
     await refused('DATA_CORRUPT', () => Tokenizer.of({ json }, 'parts'), 'length')
+  })
+})
+
+describe('A text that a normalizer has changed', () => {
+  /** What Hugging Face's tokenizers 0.23 makes of it: `normalize_str`. */
+  const changed: readonly (readonly [normalizer: Readonly<Record<string, unknown>>, text: string, result: string])[] = [
+    [{ type: 'Lowercase' }, 'ΟΔΟΣ ΣΑΣ Σ', 'οδοσ σασ σ'],
+    [
+      { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: true },
+      'ΟΔΟΣ Größe',
+      'οδοσ große'
+    ],
+    [
+      { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: false },
+      'ΟΔΟΣ Größe',
+      'ΟΔΟΣ Größe'
+    ],
+    [{ type: 'Strip', strip_left: true, strip_right: true }, ' \u0085\uFEFF a b\uFEFF \u3000', '\uFEFF a b\uFEFF'],
+    [{ type: 'Strip', strip_left: false, strip_right: true }, ' a \n', ' a'],
+    [{ type: 'Sequence', normalizers: [{ type: 'Lowercase' }, { type: 'Strip', strip_left: true, strip_right: false }] }, ' ΑΣ ', 'ασ ']
+  ]
+  const whole = { type: 'Split', pattern: { Regex: String.raw`[\s\S]+` }, behavior: 'Removed', invert: true }
+
+  for (const [normalizer, text, result] of changed)
+    it(`is that of Hugging Face's tokenizers: ${JSON.stringify(normalizer)}`, () => {
+      expect(partsOf(text, whole, [result], normalizer)).to.deep.equal([result])
+    })
+
+  it('is stripped in time, however many blanks are in it', () => {
+    const text = `a${' '.repeat(200_000)}b`
+    expect(partsOf(`${text} `, whole, [text], { type: 'Strip', strip_left: true, strip_right: true })).to.deep.equal([text])
   })
 })
