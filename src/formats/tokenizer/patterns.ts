@@ -103,7 +103,9 @@ export function exactPreTokenizer(given: unknown, file: string): unknown {
     case 'Digits':
       return parts(String.raw`\P{N}+|\p{N}` + (part['individual_digits'] === true ? '' : '+'))
     case 'Punctuation':
-      return punctuationOf(part)
+      return splitAt(`[${PUNCTUATION}]`, part) ?? given
+    case 'Split':
+      return splitOf(part)
     case 'FixedLength':
       return parts(String.raw`[\s\S]{1,${lengthOf(part, file)}}`)
     default:
@@ -121,17 +123,42 @@ function sequenceOf(part: PlainObject, file: string): PlainObject {
   return Array.isArray(pretokenizers) ? { ...part, pretokenizers: pretokenizers.map((each) => exactPreTokenizer(each, file)) } : part
 }
 
-function punctuationOf(part: PlainObject): PlainObject {
+/** The parts of a text at the matches of a pattern, which are parts of their own, belong to a neighbour, are joined or left out; undefined where the pattern itself says it. */
+function splitAt(pattern: string, { behavior = 'Isolated' }: PlainObject): PlainObject | undefined {
+  const [found, other] = [`(?:${pattern})`, String.raw`(?:(?!${pattern})[\s\S])`]
   const patterns: Readonly<Record<string, string>> = {
-    removed: `[^${PUNCTUATION}]+`,
-    isolated: `[^${PUNCTUATION}]+|[${PUNCTUATION}]`,
-    contiguous: `[^${PUNCTUATION}]+|[${PUNCTUATION}]+`,
-    mergedwithprevious: `[^${PUNCTUATION}]*[${PUNCTUATION}]|[^${PUNCTUATION}]+`,
-    mergedwithnext: `[${PUNCTUATION}]?[^${PUNCTUATION}]+|[${PUNCTUATION}]`
+    isolated: `${found}|${other}+`,
+    contiguous: `${found}+|${other}+`,
+    mergedwithprevious: `${other}*${found}|${other}+`,
+    mergedwithnext: `${found}${other}*|${other}+`
   }
-  const { behavior = 'Isolated' } = part
-  const pattern = patterns[String(behavior).toLowerCase()]
-  return pattern === undefined ? part : parts(pattern)
+  const kind = String(behavior).toLowerCase()
+  if (kind === 'removed') return { type: 'Split', pattern: { Regex: pattern }, behavior, invert: false }
+  return patterns[kind] === undefined ? undefined : parts(patterns[kind])
+}
+
+/** The library knows two behaviours, and takes groups that are removed for parts. Where a pattern is what is kept, only these two are published. */
+function splitOf(part: PlainObject): PlainObject {
+  const { pattern, behavior, invert } = part
+  const { Regex: regex, String: text } = Object(pattern) as { readonly Regex?: unknown; readonly String?: unknown }
+  const source =
+    typeof regex === 'string' ? uncaptured(regex) : typeof text === 'string' ? text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&') : ''
+  if (source === '') return part
+  const kind = String(behavior).toLowerCase()
+  if (kind === 'isolated') return { ...part, invert: false }
+  return invert === true ? part : (splitAt(source, part) ?? part)
+}
+
+/** A pattern whose groups are kept by nobody. */
+function uncaptured(pattern: string): string {
+  let plain = ''
+  for (let i = 0; i < pattern.length; i++) {
+    const character = pattern[i]!
+    const end = character === '\\' ? i + 1 : character === '[' ? endOfClass(pattern, i) : i
+    plain += character === '(' && pattern[i + 1] !== '?' ? '(?:' : pattern.slice(i, end + 1)
+    i = end
+  }
+  return plain
 }
 
 function lengthOf({ length = 5 }: PlainObject, file: string): number {

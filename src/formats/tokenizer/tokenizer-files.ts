@@ -28,6 +28,8 @@ const schema = v.looseObject({
   ),
   model: v.looseObject({
     type: v.optional(v.literal('BPE'), 'BPE'),
+    // Tokens within a word that begin otherwise: the library would take them for those at its beginning.
+    continuing_subword_prefix: v.nullish(v.literal('')),
     vocab: v.record(v.string(), token),
     merges: v.array(v.union([v.string(), v.strictTuple([v.string(), v.string()])]))
   })

@@ -39,6 +39,24 @@ describe('The parts that a pre-tokenizer makes', () => {
       expect(partsOf(TEXT, preTokenizer, parts)).to.deep.equal(parts)
     })
 
+  const [point, some, words] = [{ String: '.' }, { Regex: String.raw`(\.|b)+` }, { Regex: String.raw`\w+` }]
+  for (const [pattern, behavior, parts, invert = false] of [
+    [point, 'Isolated', ['a', '.', ' b', '.', '.', '(c) d']],
+    [point, 'Removed', ['a', ' b', '(c) d']],
+    [point, 'Contiguous', ['a', '.', ' b', '..', '(c) d']],
+    [point, 'MergedWithPrevious', ['a.', ' b.', '.', '(c) d']],
+    [point, 'MergedWithNext', ['a', '. b', '.', '.(c) d']],
+    [some, 'Isolated', ['a', '.', ' ', 'b..', '(c) d']],
+    [some, 'Removed', ['a', ' ', '(c) d']],
+    [some, 'MergedWithPrevious', ['a.', ' b..', '(c) d']],
+    [some, 'MergedWithNext', ['a', '. ', 'b..(c) d']],
+    [words, 'Isolated', ['a', '. ', 'b', '..(', 'c', ') ', 'd'], true],
+    [words, 'Removed', ['a', 'b', 'c', 'd'], true]
+  ] as const)
+    it(`are those of Hugging Face's tokenizers, split at ${JSON.stringify(pattern)}: ${behavior}${invert ? ', inverted' : ''}`, () => {
+      expect(partsOf('a. b..(c) d', { type: 'Split', pattern, behavior, invert }, parts)).to.deep.equal(parts)
+    })
+
   it('have a length', async () => {
     const json = smallTokenizer({ pre_tokenizer: { type: 'FixedLength', length: 0 } })
     await refused('DATA_CORRUPT', () => Tokenizer.of({ json }, 'parts'), 'length')

@@ -37,6 +37,9 @@ describe('A tokenizer', () => {
     'no object': '[1]',
     'another model': smallTokenizer({ model: { type: 'Unigram', vocab: [['a', 0]] } }),
     'a merge of three': smallTokenizer({ model: { type: 'BPE', vocab: SMALL_VOCABULARY, merges: ['a b c'] } }),
+    'tokens that begin otherwise within a word': smallTokenizer({
+      model: { type: 'BPE', vocab: SMALL_VOCABULARY, merges: [], continuing_subword_prefix: '##' }
+    }),
     'a token whose number is far above all others': smallTokenizer({ model: { type: 'BPE', vocab: { a: 999_999 }, merges: [] } }),
     'a repetition in a repetition': smallTokenizer({
       pre_tokenizer: { type: 'Split', pattern: { Regex: '(a+)+$' }, behavior: 'Isolated' }
