@@ -34,6 +34,9 @@ const schema = v.looseObject({
   crop_pct: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1)))
 })
 
+/** Pixels from which on `crop_pct` crops nothing: transformers has it so. */
+const LEAST_UNCROPPED = 384
+
 /** What preprocessor_config.json says of the images of a model with so many channels. Throws DATA_CORRUPT. */
 export function pixelsOf(preprocessor: PlainObject, file: string, channels: number): FolderPixels {
   const given = checked(schema, preprocessor, file)
@@ -41,7 +44,8 @@ export function pixelsOf(preprocessor: PlainObject, file: string, channels: numb
   const scaled = sideOf(size)
   const cropped = do_center_crop ? sideOf(crop_size) : undefined
   const length = cropped ?? scaled
-  const resize = cropped === undefined ? (crop_pct ? scaled && Math.round(scaled / crop_pct) : scaled) : scaled
+  const isShare = cropped === undefined && scaled !== undefined && scaled < LEAST_UNCROPPED && typeof crop_pct === 'number'
+  const resize = isShare ? Math.trunc(scaled / crop_pct) : scaled
   return {
     normalisation: normalisationOf(given, file, channels),
     ...(length !== undefined && { size: length }),

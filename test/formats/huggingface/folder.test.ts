@@ -123,6 +123,11 @@ describe('A Hugging Face folder', function () {
     expect(await encoding()).to.deep.equal({ kind: 'image', resize: 32 })
     await preprocessor({ size: { shortest_edge: 40 }, crop_size: 32, do_center_crop: true })
     expect(await encoding()).to.deep.equal({ kind: 'image', resize: 40 })
+    // As ConvNextImageProcessor of transformers computes it.
+    await preprocessor({ size: { shortest_edge: 224 }, crop_pct: 0.9 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 248 })
+    await preprocessor({ size: { shortest_edge: 384 }, crop_pct: 0.875 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 384 })
     await preprocessor({})
     expect(await encoding()).to.equal(undefined)
   })
