@@ -214,8 +214,9 @@ export class TrainedModel {
    *   (bytes divided by 255); with `normalise: false` samples that are normalised already.
    * - `safetensors`: weights and running statistics in PyTorch's names, ready for `load_state_dict`; layers, normalisation and class names
    *   are in its metadata, so that `loadModel` needs nothing else.
+   * - `huggingface`, or a path that ends in `/`: a new folder for transformers, for a GPT, a ResNet or a vision transformer.
    *
-   * Throws INVALID_OPTION and WRITE_FAILED.
+   * Throws INVALID_OPTION, UNSUPPORTED_OPERATOR for a model that has no form there, and WRITE_FAILED.
    */
   async save(path: string, options: SaveOptions = {}): Promise<void> {
     const { model, normalisation, classNames, encoding } = this.#options
