@@ -43,10 +43,11 @@ export async function readModelFile(
   const { parameters, statistics, loaded, initialised, unused } = await importFile(path, model, options)
   const encoding = encodingOf(metadata, path, model)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
+  const known = normalisationOf(metadata, path, model) ?? (normalisation && checkedNormalisation(normalisation, model))
   return {
     model,
     ...(await namedTensors(model, { parameters, statistics })),
-    normalisation: normalisationOf(metadata, path) ?? normalisation ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
+    normalisation: known ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
     ...(encoding && { encoding }),
     loaded,
@@ -88,11 +89,37 @@ function encodingOf(metadata: Metadata, path: string, model: Model): SampleEncod
   return isElsewhere ? usualCrop(height) : undefined
 }
 
-function normalisationOf(metadata: Metadata, path: string): Normalisation | undefined {
-  const finite = (number: unknown): number is number => Number.isFinite(number)
-  const mean = listOf(metadata, 'mean', path, finite)
-  const std = listOf(metadata, 'std', path, (number): number is number => finite(number) && number > 0)
+function normalisationOf(metadata: Metadata, path: string, model: Model): Normalisation | undefined {
+  const mean = listOf(metadata, 'mean', path, isNumber)
+  const std = listOf(metadata, 'std', path, isPositive)
+  for (const [key, list] of Object.entries({ mean, std }))
+    if (list && !isForChannels(list, model))
+      throw corruptFile(path, { where: `metadata ${key}`, expected: forChannels(model), found: shown(metadata[key]) })
   return mean && std && { mean, std }
+}
+
+/** Throws INVALID_OPTION. */
+function checkedNormalisation(given: Normalisation, model: Model): Normalisation {
+  const { mean, std } = Object(given) as Partial<Normalisation>
+  const check = (name: string, list: unknown, holds: (item: unknown) => boolean): void => {
+    if (!Array.isArray(list) || !list.every(holds) || !isForChannels(list, model))
+      throw invalidOption(`normalisation.${name}`, list, `give numbers${name === 'std' ? ' above 0' : ''}, ${forChannels(model)}`)
+  }
+  check('mean', mean, isNumber)
+  check('std', std, isPositive)
+  return given
+}
+
+const isNumber = (number: unknown): number is number => Number.isFinite(number)
+const isPositive = (number: unknown): number is number => isNumber(number) && number > 0
+
+/** One number for each channel, one for all, or none. */
+function isForChannels({ length }: readonly unknown[], { input: [channels] }: Model): boolean {
+  return length <= 1 || length === channels
+}
+
+function forChannels({ input: [channels = 1] }: Model): string {
+  return channels === 1 ? 'one for the channel' : `one for each of ${channels} channels, or one for all`
 }
 
 /** Warns, because a model of images predicts badly without its normalisation but does not fail. */

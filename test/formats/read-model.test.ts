@@ -9,6 +9,7 @@ import { elements, parametersOf } from '../../src/model/graph.js'
 import type { Model } from '../../src/model/model.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
 import { readModel } from '../../src/formats/model-files.js'
 
 /** In torchvision's names and without a word about itself. */
@@ -69,5 +70,15 @@ describe('A model from a file that does not say how its samples were normalised'
       mean: [0.1],
       std: [0.2]
     })
+  })
+
+  it('is refused where it has neither a number for each channel nor one for all, or a deviation of 0', async () => {
+    const given = (mean: readonly number[], std: readonly number[]) => () =>
+      normalisation('resnet18', [3, 32, 32], { normalisation: { mean, std } })
+    await refused('INVALID_OPTION', given([0.1, 0.2], [1, 1]), 'normalisation.mean', '3 channels')
+    await refused('INVALID_OPTION', given([NaN], [1]), 'normalisation.mean')
+    await refused('INVALID_OPTION', given([0.1, 0.2, 0.3], [1, 0, 1]), 'normalisation.std', 'above 0')
+    const metadata = { mean: '[0.1,0.2]', std: '[1,1]' }
+    await refused('DATA_CORRUPT', () => normalisation('resnet18', [3, 32, 32], { metadata }), 'metadata mean', '3 channels')
   })
 })
