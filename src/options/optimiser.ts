@@ -11,6 +11,9 @@ const ADAM = ['adam', 'adamw'] as const
 
 const names = oneOf(['sgd', 'adam', 'adamw', 'lars'])
 
+/** A smaller one is 0 in a float, and a gradient of 0 then makes a step of 0 / 0. */
+const LEAST_EPSILON = 1e-37
+
 const optimiser = group({
   /** `sgd` if omitted. */
   name: option(names, {
@@ -41,7 +44,7 @@ const optimiser = group({
     of: ADAM
   }),
   /** 1e-8 if omitted. */
-  epsilon: option(real({ above: 0 }), {
+  epsilon: option(real({ min: LEAST_EPSILON }), {
     text: 'added to the root of the mean squared gradient',
     flag: '--epsilon <number>',
     otherwise: '1e-8',

@@ -42,6 +42,9 @@ describe('The settings of a run', () => {
       code: 'INVALID_OPTION',
       message: 'batch: received 0; use a whole number from 1 to 1048576'
     })
+    expect(thrown(() => settingsOf({ model: 'mlp', optimiser: { name: 'adam', epsilon: 1e-46 } })).message).to.equal(
+      'optimiser.epsilon: received 1e-46; use a number of at least 1e-37'
+    )
     const misplaced = thrown(() => settingsOf({ model: 'mlp', watch: 'loss' } as never))
     expect(misplaced.message).to.equal('watch: received "loss"; its place is until.monitor')
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
