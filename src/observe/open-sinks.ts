@@ -43,7 +43,12 @@ async function inFolder<Sink>(option: string, folder: string, open: () => Sink |
   try {
     return await open()
   } catch (cause) {
-    const message = `${option}: received ${JSON.stringify(folder)}; no file can be made there (${messageOf(cause)}); name a folder that may be written`
+    // Any error of a file has a code. Under some flags a process may not run what writes a format.
+    const isOfFile = (cause as { readonly code?: unknown }).code !== undefined
+    const [fault, fix] = isOfFile
+      ? ['no file can be made there', 'name a folder that may be written']
+      : ['this process cannot write such files', 'start it without the flag of Node that forbids this, or leave the option out']
+    const message = `${option}: received ${JSON.stringify(folder)}; ${fault} (${messageOf(cause)}); ${fix}`
     throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: option, folder } })
   }
 }

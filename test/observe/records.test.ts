@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs, { readdirSync, readlinkSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
@@ -77,6 +77,15 @@ describe('the record of a run', function () {
     await refused('WRITE_FAILED', () => start({ log: '/nowhere/log.jsonl' }).finished, 'log: received', '/nowhere')
     await refused('WRITE_FAILED', () => start({ tensorboard: join(at('log.jsonl'), 'in a file') }).finished, 'in a file')
     await refused('DATA_NOT_FOUND', () => readRuns('/nowhere'), '/nowhere')
+  })
+
+  it('does not blame the folder where the process may not generate the code that writes a format', () => {
+    const program = `
+      const { openSinks } = await import('${new URL('../../src/observe/open-sinks.js', import.meta.url).href}')
+      await openSinks({ tensorboard: ${JSON.stringify(at('tb'))} }, 'run').catch((error) => console.log(error.code, error.message))`
+    const flags = ['--disallow-code-generation-from-strings', '--input-type=module', '-e', program]
+    const { stdout } = spawnSync(process.execPath, flags, { encoding: 'utf8' })
+    expect(stdout).to.match(/^WRITE_FAILED tensorboard: .*; this process cannot write such files \(Code generation/)
   })
 
   it('costs the run nothing where the disk is full, and keeps no file open', async () => {
