@@ -122,16 +122,6 @@ function* packed(message: unknown, most: number): Iterable<Uint8Array> {
 
 function unpacked(pieces: readonly Uint8Array[]): unknown {
   const parts = pieces.map((piece) => piece.subarray(1))
-  const body = parts.length === 1 ? parts[0]! : joined(parts)
+  const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   return pieces.at(-1)![0] === BYTES ? body : deserialize(body)
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }
