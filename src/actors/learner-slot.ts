@@ -32,7 +32,7 @@ export type Succession = 'now' | 'later' | 'none'
 
 /** The record of the learners that die and of those that take their places. */
 export interface MembershipRecord {
-  /** How the next learner in this place leaves that the run repeats of a recorded one; undefined if none does. */
+  /** The next departure from this place in the recorded run that is repeated; undefined if there is none. */
   planned(place: number): Departure | undefined
   /** A learner has died. Returns when another takes its place: `succession`, unless the run repeats a recorded one, which then decides. */
   died(place: number, departure: Departure, succession: 'now' | 'none'): Succession

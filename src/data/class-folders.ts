@@ -89,8 +89,8 @@ function holdOut(
 const [LEVELS, FOLDERS] = [5, 256]
 
 /**
- * Of which of some kinds the files below a folder are: of the first that is found, in the folders before the files beside these, which only describe them. Of several kinds in one folder
- * it is the first of `kinds`. undefined if there are none, and for a folder that cannot be read. Follows links.
+ * Finds the first folder with files of one of these kinds, and returns that kind. Subfolders come before the files beside them, which often only describe them. If a folder has several
+ * kinds, the first in `kinds` counts. undefined if there are none, or the folder cannot be read. Follows links.
  */
 export function kindIn(folder: string, kinds: readonly FileKind[]): FileKind | undefined {
   let looked = 0

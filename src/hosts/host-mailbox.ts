@@ -2,7 +2,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Engine, Handle } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 
-/** The first byte of a piece says what the message is of which it is the last, or that more of it follows. */
+/** The first byte of a piece: the kind of the message that it ends, or that more pieces follow. */
 const BYTES = 0
 const STRUCTURED = 1
 const CONTINUED = 2
@@ -24,7 +24,7 @@ export class HostMailbox {
   readonly #hosts: Handle
   /** The waiting receives, by host, in the order of their calls. */
   readonly #waiting = new Map<number, Receive[]>()
-  /** What has come of a message that goes on, by host. */
+  /** The pieces so far of a message whose last piece has not come, by host. */
   readonly #begun = new Map<number, Uint8Array[]>()
   readonly #pieceBytes: number
 

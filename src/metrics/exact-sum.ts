@@ -35,7 +35,7 @@ export class ExactSum {
     return this.#others === 0 ? [...this.#parts] : [this.#others]
   }
 
-  /** The number nearest to the sum, which has other parts in another order of the numbers; of two that are equally near, the even one. */
+  /** The sum, rounded to the nearest number, ties to even. The order in which the numbers were added makes no difference. */
   get value(): number {
     let left = this.#parts.length
     let sum = 0
@@ -46,7 +46,7 @@ export class ExactSum {
       error = part - (next - sum)
       sum = next
     }
-    // Half of the last bit was rounded to the even number, and what is left has the sign of that half: the other number is nearer.
+    // A tie was rounded to even, but smaller parts are left on the other side of it: the other neighbour is nearer.
     if (left > 0 && Math.sign(error) === Math.sign(this.#parts[left - 1]!)) {
       const other = sum + 2 * error
       if (other - sum === 2 * error) sum = other

@@ -33,7 +33,7 @@ describe('npm run bench', function () {
     ['SIGHUP', 129],
     ['SIGQUIT', 131]
   ] as const)
-    it(`ends by ${signal} with all that it has started`, async function () {
+    it(`stops what it has started, and exits, on ${signal}`, async function () {
       if (!existsSync(`/proc/self/task/${process.pid}/children`)) skip(this, 'the kernel does not list the children of a process')
       const folder = await mkdtemp(join(tmpdir(), 'arbalest-bench-'))
       const bench = spawn(process.execPath, [MAIN, 'tta', 'digits', '--out', folder], { stdio: 'ignore' })

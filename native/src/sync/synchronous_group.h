@@ -113,7 +113,7 @@ class SynchronousGroup final : public GroupState {
   Departure departure_of(int learner, const RoundMember& member) const;
   // Whether the departure is within the member's next round.
   bool may_depart(const RoundMember& member, const Departure& departure) const;
-  // Whether the member has come as far as it should have when it left, and nobody has entered the round yet.
+  // Whether the member is at the iteration of the planned departure, and no member has entered that round yet.
   bool leaves_early(const RoundMember& member, const Departure& planned) const;
   // The learner is no member any more.
   void remove(Lock& lock, int learner);

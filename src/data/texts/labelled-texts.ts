@@ -181,7 +181,7 @@ async function beginningOf(file: string, length: number): Promise<string> {
   }
 }
 
-/** Whether nothing but blanks comes from a byte on: the blanks before it are not those at the end of the text otherwise. */
+/** Whether a file has only blanks from this byte on. */
 async function isBlankFrom(handle: FileHandle, from: number): Promise<boolean> {
   const bytes = new Uint8Array(2 ** 12)
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -37,7 +37,7 @@ const schema = v.looseObject({
 /** Pixels from which on `crop_pct` crops nothing: transformers has it so. */
 const LEAST_UNCROPPED = 384
 
-/** What preprocessor_config.json says of the images of a model with so many channels. Throws DATA_CORRUPT. */
+/** Reads how a preprocessor_config.json scales, crops and normalises images of this many channels. Throws DATA_CORRUPT. */
 export function pixelsOf(preprocessor: PlainObject, file: string, channels: number): FolderPixels {
   const given = checked(schema, preprocessor, file)
   const { size, crop_size, do_center_crop, crop_pct } = given
@@ -53,7 +53,7 @@ export function pixelsOf(preprocessor: PlainObject, file: string, channels: numb
   }
 }
 
-/** Of pixels in 0 to 1, whatever range the folder scales them to. */
+/** Converts the folder's normalisation to pixels from 0 to 1. The folder may scale pixels to another range. */
 function normalisationOf(
   { do_rescale, rescale_factor, do_normalize, image_mean, image_std }: v.InferOutput<typeof schema>,
   file: string,
@@ -82,8 +82,8 @@ function sideOf(size: Side | null | undefined): number | undefined {
 }
 
 /**
- * The preprocessor_config.json of a model of images. Square ones are cropped as `predict` crops them, for which CLIP's processor has the form whatever the model; others are scaled to the
- * size.
+ * Makes the preprocessor_config.json of a model of images. The processor of CLIP, which suits every model, crops square images as `predict` does. Other images are scaled to the
+ * model's size.
  */
 export function preprocessorConfig(
   { mean, std }: Normalisation,

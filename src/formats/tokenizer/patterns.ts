@@ -123,7 +123,7 @@ function sequenceOf(part: PlainObject, file: string): PlainObject {
   return Array.isArray(pretokenizers) ? { ...part, pretokenizers: pretokenizers.map((each) => exactPreTokenizer(each, file)) } : part
 }
 
-/** The parts of a text at the matches of a pattern, which are parts of their own, belong to a neighbour, are joined or left out; undefined where the pattern itself says it. */
+/** Splits a text at the matches of a pattern. `behavior` says what becomes of a match: a part of its own, a part of its neighbour, or nothing. undefined for a behavior that is not known. */
 function splitAt(pattern: string, { behavior = 'Isolated' }: PlainObject): PlainObject | undefined {
   const [found, other] = [`(?:${pattern})`, String.raw`(?:(?!${pattern})[\s\S])`]
   const patterns: Readonly<Record<string, string>> = {
@@ -149,7 +149,7 @@ function splitOf(part: PlainObject): PlainObject {
   return invert === true ? part : (splitAt(source, part) ?? part)
 }
 
-/** A pattern whose groups are kept by nobody. */
+/** The same pattern with groups that capture nothing. */
 function uncaptured(pattern: string): string {
   let plain = ''
   for (let i = 0; i < pattern.length; i++) {
