@@ -96,8 +96,8 @@ OperatorSpec BoundProgram::placed(const PlacedOperator& op) const {
   spec.attributes = op.attributes;
   spec.scratch = memory_.activations() + op.scratch_offset;
   spec.scratch_bytes = op.scratch_bytes;
-  // Gradients of parameters are as wide as these when they are added.
-  const bool wide = op.kind == "add" && op.attributes.number("wide", 0) != 0;
+  // Some operators compute in float32 in every program: sums of gradients of parameters.
+  const bool wide = op.attributes.number("wide", 0) != 0;
   spec.precision = wide && program_->precision == Type::bf16 ? Type::f32 : program_->precision;
   spec.dataset = source_.dataset.get();
   for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
