@@ -112,6 +112,11 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
+/** A number of bytes as it appears in a message. */
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
+}
+
 /** The longest representation of a value in a message. */
 const SHOWN_LENGTH = 120
 

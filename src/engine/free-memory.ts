@@ -1,5 +1,5 @@
 import type { EngineBackend } from '../compiler/program.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, mebibytes } from '../errors.js'
 import type { Engine } from './contract.js'
 import { describeCuda } from './cuda.js'
 import { totalMemory } from './machine.js'
@@ -32,8 +32,8 @@ export function wholeMemory(engine: Engine, { backend, devices = 1, device = 0 }
 export function checkMemory(engine: Engine, bytes: number, { what, ...place }: MemoryPlace & { readonly what: string }): void {
   const free = freeMemory(engine, place)
   if (bytes <= free) return
-  const [wanted, there] = [bytes, free].map((size) => `${(size / 2 ** 20).toFixed(1)} MiB`)
-  throw new ArbalestError('OUT_OF_MEMORY', `${what}: takes ${wanted} where ${there} are free; use a smaller batch or fewer learners`, {
+  const figures = `takes ${mebibytes(bytes)} where ${mebibytes(free)} are free`
+  throw new ArbalestError('OUT_OF_MEMORY', `${what}: ${figures}; use a smaller batch or fewer learners`, {
     data: { what, wanted: bytes, free }
   })
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { invalidOption, shown } from '../../errors.js'
 import { corruptFile } from '../file-errors.js'
 import { checked, parseObject, readText, type JsonLimits, type PlainObject } from '../json-file.js'
-import { refuseSlowPatterns } from './patterns.js'
+import { refuseSlowPatterns } from './slow-patterns.js'
 
 /** A tokenizer as its files have it, which a saved model keeps. */
 export interface TokenizerFiles {

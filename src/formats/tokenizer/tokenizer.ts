@@ -3,7 +3,7 @@ import type { Tokenizer as Library } from '@huggingface/tokenizers'
 import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.js'
 import { corruptFile } from '../file-errors.js'
-import { exactNormalizer, exactPreTokenizer } from './patterns.js'
+import { exactNormalizer, exactPreTokenizer } from './exact-patterns.js'
 import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from './tokenizer-files.js'
 
 const require = createRequire(import.meta.url)

@@ -1,14 +1,13 @@
 import type { Dataset } from '../../data/dataset.js'
 import type { Engine } from '../../engine/contract.js'
 import { threadLimit, usableCores } from '../../engine/machine.js'
-import { invalidOption, together, type ArbalestError } from '../../errors.js'
+import { invalidOption, mebibytes, together, type ArbalestError } from '../../errors.js'
 import { elements } from '../../model/graph.js'
 import { MOST_PER_CORE } from '../../options/learners.js'
 import { iterationSamples, type Settings } from '../../options/settings.js'
 import { threadsExhausted } from '../../runtime/worker-thread.js'
 import { mostLearners } from '../../schedules/population.js'
 import { MemoryBudget, THREAD_BYTES } from '../memory/budget.js'
-import { mebibytes } from '../memory/mebibytes.js'
 import type { MemoryNeed } from '../memory/need.js'
 
 /** A learner's thread takes at least this: its JavaScript heap with the modules that it loads. */

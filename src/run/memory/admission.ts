@@ -1,6 +1,5 @@
 import type { Handle } from '../../engine/contract.js'
-import { ArbalestError } from '../../errors.js'
-import { mebibytes } from './mebibytes.js'
+import { ArbalestError, mebibytes } from '../../errors.js'
 
 /** The memory of one of several jobs on a device, in bytes. */
 export interface JobMemory {

@@ -2,12 +2,11 @@ import { hasStates, type OptimiserAttributes } from '../../compiler/optimiser.js
 import type { Program } from '../../compiler/program.js'
 import { restorationOf, type Restoration } from '../../compiler/tiers/restoration.js'
 import type { TransferSpeed } from '../../compiler/tiers/transfers.js'
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, mebibytes } from '../../errors.js'
 import { changedAt } from '../../schedules/population.js'
 import type { RunSettings } from '../run-settings.js'
 import type { Speeds } from '../explain/speeds.js'
 import type { MemoryBudget } from './budget.js'
-import { mebibytes } from './mebibytes.js'
 import type { MovedVectors, RunMemory } from './need.js'
 import type { SearchLimit } from './step-planner.js'
 
