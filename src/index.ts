@@ -127,7 +127,8 @@ export {
   datasetFromTexts,
   getData,
   imageFolder,
-  readImage
+  readImage,
+  readModelInputs
 } from './data/datasets.js'
 export type { TextDatasetOptions } from './data/text.js'
 export type { TableDataset } from './data/tables/table.js'
@@ -149,7 +150,7 @@ export type {
   TargetEncoding,
   TextEncoding
 } from './formats/encoding.js'
-export { ModelInputs, type UnknownValues } from './data/model-inputs.js'
+export type { InputBlock, InputSink, UnknownValues } from './data/model-inputs.js'
 export type { CellTally, PlacedCell } from './data/tables/column.js'
 export { remoteNames } from './data/remote/sources.js'
 export type { CheckDataOptions, CheckedData, CheckedFile } from './data/remote/check-data.js'

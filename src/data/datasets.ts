@@ -4,6 +4,7 @@ import type { ImageFolderOptions } from './images/image-options.js'
 import type { ImageModel, ImageSource } from './images/read-image.js'
 import type { CheckDataOptions, CheckedData } from './remote/check-data.js'
 import type { GetDataOptions, GotFile } from './remote/get-data.js'
+import type { InputSink, UnknownValues } from './model-inputs.js'
 import { remoteNames } from './remote/sources.js'
 import type { TableDataset } from './tables/table.js'
 import type { TableDatasetOptions } from './tables/table-options.js'
@@ -59,6 +60,15 @@ export async function datasetByEncoding(
 ): Promise<StoredDataset> {
   const { encodedDataset } = await import('./encoded-dataset.js')
   return encodedDataset(file, encoding, classNames)
+}
+
+/**
+ * Reads a table's file as inputs of a model that was trained on other rows, some rows at a time. Resolves with the values of categories that the model does not know, which count as rare ones.
+ * Throws UNKNOWN_NAME for a column that the table lacks, DATA_CORRUPT for a value that its column cannot have, and what reading the table throws.
+ */
+export async function readModelInputs(file: string, encoding: LabelledEncoding, sink: InputSink): Promise<readonly UnknownValues[]> {
+  const { readInputs } = await import('./model-inputs.js')
+  return readInputs(file, encoding, sink)
 }
 
 /**

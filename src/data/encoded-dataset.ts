@@ -5,20 +5,18 @@ import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../forma
 import { corruptFile } from '../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
-import { checkHas, ModelInputs } from './model-inputs.js'
+import { checkHas, readInputs } from './model-inputs.js'
 import { namesShown } from './names-shown.js'
 import { categoryPlaces } from './tables/category-places.js'
 import { category, numberOf, textOf } from './tables/cell.js'
 import { noRows } from './tables/column-names.js'
 import { placeOf } from './tables/row-block.js'
-import { readTable } from './tables/table-file.js'
 
 /** As `datasetByEncoding`. */
 export async function encodedDataset(file: string, encoding: LabelledEncoding, classNames: readonly string[] = []): Promise<StoredDataset> {
   const { target } = encoding
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []
-  let inputs: ModelInputs | undefined
   const placeOfClass = categoryPlaces(classNames)
   const answerOf = (cell: unknown, line: number | undefined): number => {
     const answer = answerIn(target, placeOfClass, textOf(cell))
@@ -30,15 +28,11 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
       fix: 'correct or remove the row'
     })
   }
-  await readTable(file, {
-    header(columns) {
-      inputs = new ModelInputs(file, encoding, columns)
-      checkHas(file, columns, [target.name])
-    },
-    block(block) {
-      const rows = inputs!.rows(block)
-      blocks.push(inputs!.samples(block, rows))
-      for (const [i, row] of rows.entries()) answers.push(answerOf(row[target.name], block.lines?.[i]))
+  await readInputs(file, encoding, {
+    header: (columns) => checkHas(file, columns, [target.name]),
+    block({ rows, samples, lines }) {
+      blocks.push(samples)
+      for (const [i, row] of rows.entries()) answers.push(answerOf(row[target.name], lines?.[i]))
     }
   })
   const count = answers.length

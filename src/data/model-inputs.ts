@@ -6,6 +6,7 @@ import { hasComma, plainText } from './tables/cell.js'
 import type { CellTally } from './tables/column.js'
 import { encodeRows, knowsValue, type RowFault, type TableRow } from './tables/encode.js'
 import { placeOf, type RowBlock } from './tables/row-block.js'
+import { readTable } from './tables/table-file.js'
 import { encodeTexts } from './texts/encode-texts.js'
 
 /** Values of a category that the training did not have, or in a single row only. */
@@ -13,8 +14,39 @@ export interface UnknownValues extends CellTally {
   readonly column: string
 }
 
-/** The rows of a table's file as inputs of a model that was trained on other rows: errors name the file, the line and the column. */
-export class ModelInputs {
+/** Some rows of a table, as a model takes them. */
+export interface InputBlock {
+  /** By the names of the columns. */
+  readonly rows: readonly TableRow[]
+  /** (rows, ...) */
+  readonly samples: Float32Array | Int32Array
+  /** The line of each row, of a file of text. */
+  readonly lines: RowBlock['lines']
+}
+
+/** Who reads the inputs of a model. */
+export interface InputSink {
+  /** Gets the names of the table's columns, before any rows. */
+  readonly header?: (columns: readonly string[]) => void
+  /** The next block is read when this has resolved. */
+  readonly block: (block: InputBlock) => void | Promise<void>
+}
+
+/** As `readModelInputs` of datasets.ts. */
+export async function readInputs(file: string, encoding: LabelledEncoding, sink: InputSink): Promise<readonly UnknownValues[]> {
+  let inputs: ModelInputs | undefined
+  await readTable(file, {
+    header(columns) {
+      inputs = new ModelInputs(file, encoding, columns)
+      sink.header?.(columns)
+    },
+    block: (block) => sink.block(inputs!.of(block))
+  })
+  return inputs?.unknown() ?? []
+}
+
+/** The rows of a table's file as inputs of a model: errors name the file, the line and the column. */
+class ModelInputs {
   readonly #file: string
   readonly #encoding: LabelledEncoding
   readonly #names: readonly string[]
@@ -30,17 +62,21 @@ export class ModelInputs {
     checkHas(file, names, needed)
   }
 
-  /** The rows of a block by the names of the columns. */
-  rows({ rows, columns }: RowBlock): readonly TableRow[] {
-    return Array.from({ length: rows }, (_, row) => Object.fromEntries(this.#names.map((name, i) => [name, columns[i]![row]])))
+  /** The next block. Throws DATA_CORRUPT for a value that its column cannot have. */
+  of({ rows: count, columns, lines }: RowBlock): InputBlock {
+    const rows = Array.from({ length: count }, (_, row) => Object.fromEntries(this.#names.map((name, i) => [name, columns[i]![row]])))
+    const first = this.#rows
+    this.#rows += count
+    return { rows, samples: this.#samples(rows, (row) => placeOf(first + row + 1, lines?.[row])), lines }
   }
 
-  /** Samples (rows, ...) of the next block. Throws DATA_CORRUPT for a value that its column cannot have. */
-  samples(block: RowBlock, rows = this.rows(block)): Float32Array | Int32Array {
+  /** What the model takes for other values than it knows, by columns. */
+  unknown(): readonly UnknownValues[] {
+    return Array.from(this.#unknown, ([column, tally]) => ({ column, ...tally }))
+  }
+
+  #samples(rows: readonly TableRow[], place: (row: number) => string): Float32Array | Int32Array {
     const encoding = this.#encoding
-    const first = this.#rows
-    this.#rows += rows.length
-    const place = (row: number) => placeOf(first + row + 1, block.lines?.[row])
     if (encoding.kind !== 'table')
       return encodeTexts(
         encoding,
@@ -48,11 +84,6 @@ export class ModelInputs {
       )
     this.#countUnknown(rows, place)
     return encodeRows(encoding, rows, (fault) => this.#refused(fault, place(fault.row)))
-  }
-
-  /** What the model takes for other values than it knows, by columns. */
-  unknown(): readonly UnknownValues[] {
-    return Array.from(this.#unknown, ([column, tally]) => ({ column, ...tally }))
   }
 
   #countUnknown(rows: readonly TableRow[], place: (row: number) => string): void {

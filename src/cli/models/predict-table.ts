@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import {
-  ModelInputs,
   plainText,
-  readTable,
+  readModelInputs,
   type LabelledEncoding,
   type TargetEncoding,
   type TrainedModel,
@@ -23,18 +22,15 @@ export async function predictTable(
   const { target } = encoding
   let names: readonly string[] = []
   let header = ''
-  let inputs: ModelInputs | undefined
   const added = target.kind === 'number' ? [`predicted ${target.name}`] : [`predicted ${target.name}`, 'probability']
-  await readTable(file, {
+  const unknown = await readModelInputs(file, encoding, {
     header(columns) {
-      inputs = new ModelInputs(file, encoding, columns)
       // What was predicted before is predicted anew.
       names = columns.filter((column) => !added.includes(column))
       header = [...names, ...added].map(csvCell).join(',')
     },
-    async block(block) {
-      const rows = inputs!.rows(block)
-      const answers = answersOf(model, target, inputs!.samples(block, rows))
+    async block({ rows, samples }) {
+      const answers = answersOf(model, target, samples)
       const lines = rows.map((row, i) =>
         json ? jsonLine(row, added, answers[i]!) : [...names.map((name) => row[name]), ...answers[i]!].map(csvCell).join(',')
       )
@@ -45,7 +41,7 @@ export async function predictTable(
   })
   // A table without rows has a header, too.
   if (!json && header !== '') process.stdout.write(`${header}\n`)
-  for (const values of inputs?.unknown() ?? []) process.stderr.write(`${external(unknownText(file, values))}\n`)
+  for (const values of unknown) process.stderr.write(`${external(unknownText(file, values))}\n`)
 }
 
 function unknownText(file: string, { column, count: rows, first: { place, text } }: UnknownValues): string {
