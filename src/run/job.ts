@@ -29,6 +29,7 @@ import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { TrainedModel } from '../trained/trained-model.js'
 import { answeredPort, type MessagePort } from '../runtime/port.js'
 import { MetricLog } from './report/metric-log.js'
+import { FailureReading } from './failure-reading.js'
 import { RunDirectory } from './run-directory.js'
 
 /** The events of a Job by name, and `failed` with the error of a run that fails. */
@@ -119,8 +120,6 @@ export type PromisedModel = {
  * with the last event.
  */
 export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
-  /** Resolves when every thread of the run has ended. Rejects with the ArbalestError that ended the run, or with the error that a listener threw. */
-  readonly finished: Promise<FinishedEvent>
   /** The trained model. Its methods answer once the job has finished, and reject if `finished` does. */
   readonly model: PromisedModel
   /**
@@ -139,6 +138,8 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   readonly #metrics = new MetricLog()
   readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
+  readonly #finished: Promise<FinishedEvent>
+  readonly #reading = new FailureReading()
   /** The first error that a listener threw. */
   #thrown: { readonly error: unknown } | undefined
 
@@ -152,7 +153,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       (call) => this.#directory.call(call),
       () => this.#directory.learners
     )
-    const watched = Promise.resolve(watch?.(this))
+    const watched = Promise.resolve(watch?.({ actors: this.actors, [Symbol.asyncIterator]: () => this.#stream[Symbol.asyncIterator]() }))
     this.dashboard = watched.then((opened) => opened?.url)
     this.dashboard.catch(() => {})
     const stop = () => this.stop()
@@ -163,10 +164,11 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       await watched
       return run(control)
     }).finally(() => signal?.removeEventListener('abort', stop))
-    this.finished = outcome.then(({ finished }) => finished)
+    this.#finished = outcome.then(({ finished }) => finished)
     // A program that reads the events gets the error there: `finished` need not be handled as well.
-    this.finished.catch(() => {})
+    this.#finished.catch(() => {})
     const trained = async (): Promise<TrainedModel> => {
+      this.#reading.begin()
       const { model } = await outcome
       if (model) return model
       throw new ArbalestError('INVALID_STATE', 'model: the run was stopped while its model was being compiled; train again')
@@ -188,10 +190,19 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     }
   }
 
+  /**
+   * Resolves when every thread of the run has ended. Rejects with the ArbalestError that ended the run, or with the error that a listener threw. A program that reads
+   * a failure nowhere, neither here nor from the events nor from `model`, ends with it once it has nothing else to do.
+   */
+  get finished(): Promise<FinishedEvent> {
+    this.#reading.begin()
+    return this.#finished
+  }
+
   /** A port to the actors, for another thread, which talks to them by `actorsAt(port)` of `arbalest/actors`. */
   connect(): MessagePort {
     const { port, close } = answeredPort((call) => this.#directory.call(call as RunCall))
-    this.finished.then(close, close)
+    this.#finished.then(close, close)
     return port
   }
 
@@ -220,14 +231,14 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
    * `stop` does, and `finished` rejects with its error. Throws UNKNOWN_NAME for a name that no event has.
    */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    checkEventName(name)
+    this.#listens(name)
     this.#emitter.on(name, listener)
     return this
   }
 
   /** As `on`, but only for the next event of this name. */
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    checkEventName(name)
+    this.#listens(name)
     this.#emitter.once(name, listener)
     return this
   }
@@ -240,13 +251,19 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
 
   /** All events from now on. Ends after `finished`; throws the error of a run that fails. */
   [Symbol.asyncIterator](): AsyncIterator<JobEvent, undefined> {
+    this.#reading.begin()
     return this.#stream[Symbol.asyncIterator]()
   }
 
   /** Stops the run and waits for its end, also if it fails. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop()
-    await this.finished.catch(() => {})
+    await this.#finished.catch(() => {})
+  }
+
+  #listens(name: string): void {
+    checkEventName(name)
+    if (name === 'failed') this.#reading.begin()
   }
 
   async #run(run: (control: JobControl) => Promise<JobOutcome>): Promise<JobOutcome> {
@@ -268,6 +285,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     } catch (error) {
       // The first error is the cause; later ones may follow from it.
       const failure = this.#thrown ? this.#thrown.error : error
+      this.#reading.failed(failure)
       this.#directory.close(failure)
       this.#stream.end({ error: failure })
       this.#call('failed', failure)
