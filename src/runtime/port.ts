@@ -57,19 +57,24 @@ export function answeredPort(answer: (call: unknown) => Promise<unknown>): Answe
   return { port: port2, close: () => port1.close() }
 }
 
-/** Makes calls over a port of another thread. Each settles, with ACTOR_GONE if the other end closes. Keeps no thread alive. */
+/** Makes calls over a port of another thread. Each settles, with ACTOR_GONE if the other end closes. Keeps this thread alive while a call is open, and no longer. */
 export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown> {
   const open = new Map<number, Open>()
   let last = 0
   let listening = false
   let closed = false
+  const settled = (id: number): Open | undefined => {
+    const call = open.get(id)
+    open.delete(id)
+    if (open.size === 0) port.unref()
+    return call
+  }
   const gone = () => new ArbalestError('ACTOR_GONE', 'port: no answer will come, the other end is closed')
   const listen = () => {
     listening = true
     closed = hasClosed(port)
     port.on('message', ([id, value, error]: Answer) => {
-      const call = open.get(id)
-      open.delete(id)
+      const call = settled(id)
       if (error) call?.reject(unpackError(error))
       else call?.resolve(value)
     })
@@ -88,6 +93,7 @@ export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown
       // Throws for what cannot be cloned.
       port.postMessage([id, call] satisfies Request)
       open.set(id, { resolve, reject })
+      port.ref()
     })
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { answeredPort, callsOver } from '../../src/runtime/port.js'
@@ -31,6 +32,19 @@ describe('calls over a port', () => {
     await waiting
     await refused('ACTOR_GONE', () => ask(2))
   })
+
+  for (const [what, answer] of [
+    ['the answer is there', `(call) => new Promise((resolve) => setTimeout(resolve, 50, call).unref())`],
+    ['the other end has closed', `() => new Promise(() => setTimeout(() => end.close(), 50).unref())`]
+  ] as const)
+    it(`keep a program alive until ${what}, and no longer`, () => {
+      const module = new URL('../../src/runtime/port.js', import.meta.url).href
+      const program = `const { answeredPort, callsOver } = await import(${JSON.stringify(module)})
+        const end = answeredPort(${answer})
+        await callsOver(end.port)('answered').then(console.log, ({ code }) => console.log(code))`
+      const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+      expect({ status, stdout }).to.deep.equal({ status: 0, stdout: what === 'the answer is there' ? 'answered\n' : 'ACTOR_GONE\n' })
+    })
 
   it('go on where anything else is posted to the port, of which a warning tells', async () => {
     const { port, close } = answeredPort((call) => Promise.resolve(call))
