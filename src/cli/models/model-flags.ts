@@ -76,18 +76,30 @@ function traitsOf(data: string | undefined): DatasetTraits | undefined {
   return datasetTraits(data)
 }
 
-async function modelOf({ model, data, input, classes }: Omit<ModelFlags, 'strict'>): Promise<Model | undefined> {
-  if (model === undefined) return undefined
-  if (!Object.hasOwn(zoo, model) && (existsSync(model) || /\.[cm]?[jt]s$/.test(model))) return modelIn(model)
+async function modelOf({ model, data, ...shapes }: Omit<ModelFlags, 'strict'>): Promise<Model | undefined> {
+  if (model === undefined) {
+    refuseShapes(shapes, 'also name the model of the zoo, by --model, or leave it out if the file describes its model')
+    return undefined
+  }
+  if (!Object.hasOwn(zoo, model) && (existsSync(model) || /\.[cm]?[jt]s$/.test(model))) {
+    refuseShapes(shapes, 'leave it out: the module of --model has its own shapes')
+    return modelIn(model)
+  }
   if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
   const traits = traitsOf(data)
-  const shape = { input: input ?? traits?.sample, classes: classes ?? traits?.classes }
+  const shape = { input: shapes.input ?? traits?.sample, classes: shapes.classes ?? traits?.classes }
   if (shape.input !== undefined && shape.classes !== undefined) return modelNamed(model, { input: shape.input, classes: shape.classes })
   throw invalidFlag(
     '--model',
     model,
     `also give its shapes: ${data === undefined ? '--data NAME, or ' : ''}--input SHAPE and --classes COUNT`
   )
+}
+
+/** A shape that nothing takes would be thought to be the model's. Throws INVALID_OPTION. */
+function refuseShapes({ input, classes }: Pick<ModelFlags, 'input' | 'classes'>, fix: string): void {
+  if (input) throw invalidFlag('--input', input.join('x'), fix)
+  if (classes !== undefined) throw invalidFlag('--classes', `${classes}`, fix)
 }
 
 /** The default export of a module: a Model, or a config that has one. */

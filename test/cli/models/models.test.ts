@@ -151,6 +151,17 @@ describe('arbalest export, import, eval and predict', function () {
     expect(lines[0]!['initialised']).to.have.members([`${head}.weight`, `${head}.bias`])
   })
 
+  it('refuses shapes that no model of the zoo takes', async () => {
+    const module = at('own-model.mjs')
+    await writeFile(module, `export default { name: 'own', input: [1, 28, 28], layers: [] }\n`)
+    for (const [flags, said] of [
+      [['--input', '3x32x32'], /^INVALID_OPTION: --input: received "3x32x32"; .*--model/],
+      [['--classes', '5'], /^INVALID_OPTION: --classes: received "5"; .*--model/],
+      [['--classes', '5', '--model', module], /^INVALID_OPTION: --classes: received "5"; .*module/]
+    ] as const)
+      expect((await run(['eval', file, ...flags])).stderr).to.match(said)
+  })
+
   it('takes mean and std where a file does not say them, and says where nobody does', async () => {
     const { tensors } = await readSafetensors(file)
     await writeSafetensors(at('bare.safetensors'), tensors)
