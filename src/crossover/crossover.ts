@@ -48,6 +48,8 @@ export interface CrossoverFinishedEvent {
 export interface CrossedJob {
   /** Absent if the job has failed. */
   readonly weightsSha256?: string
+  /** The error of a job that has failed. */
+  readonly failed?: { readonly code: string; readonly message: string }
   /** How many times as long a step took as it takes alone. */
   readonly slowdown: number
   /** For which its learners had the device, in turns. */
@@ -82,7 +84,7 @@ export type LinkToHosts = (number: number, links: number) => HostsSpec | undefin
 export class Crossover implements AsyncIterable<CrossoverEvent> {
   /** In the order in which they were given. */
   readonly jobs: readonly Job[]
-  /** Resolves when all jobs have ended, also if some have failed: the error of each is that of its own `finished`. */
+  /** Resolves when all jobs have ended, also if some have failed: `jobs` then has the error of each, and its own `finished` rejects with it. */
   readonly finished: Promise<CrossoverFinishedEvent>
   /** The address of the page that shows all jobs, with its secret; undefined without the option `dashboard`. Rejects with INVALID_OPTION if there is no such port. */
   readonly dashboard: Promise<string | undefined>
@@ -167,11 +169,10 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       const run = () => scheduler.askWith({ deadline: Infinity }).run()
       const outcome = this.#hosts ? this.#hosts.decided(run) : run()
       outcome.catch(() => {})
-      const weights = await Promise.all(this.jobs.map((job, number) => this.#forwardEvents(job, number, scheduler)))
+      const ends = await Promise.all(this.jobs.map((job, number) => this.#forwardEvents(job, number, scheduler)))
       clearInterval(timer)
       const { jobs, ...all } = await outcome
-      const ends = jobs.map((job, number) => ({ ...(weights[number] !== undefined && { weightsSha256: weights[number] }), ...job }))
-      const finished: CrossoverFinishedEvent = { event: 'finished', ...all, jobs: ends }
+      const finished: CrossoverFinishedEvent = { event: 'finished', ...all, jobs: jobs.map((job, number) => ({ ...ends[number], ...job })) }
       this.#stream.push(finished)
       this.#stream.end()
       return finished
@@ -186,15 +187,20 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     }
   }
 
-  /** Emits the job's events until it has ended. Returns the hash of its weights if it has not failed. */
-  async #forwardEvents(job: Job, number: number, scheduler: ActorRef<DeviceScheduler>): Promise<string | undefined> {
+  /** Emits the job's events until it has ended. Resolves with how it has. */
+  async #forwardEvents(
+    job: Job,
+    number: number,
+    scheduler: ActorRef<DeviceScheduler>
+  ): Promise<Pick<CrossedJob, 'weightsSha256' | 'failed'>> {
     try {
       for await (const event of job) this.#stream.push({ ...event, job: number })
-      return (await job.finished).weightsSha256
+      const { weightsSha256 } = await job.finished
+      return { weightsSha256 }
     } catch (error) {
-      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
-      this.#stream.push({ event: 'failed', job: number, code, message: messageOf(error) })
-      return undefined
+      const failed = { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
+      this.#stream.push({ event: 'failed', job: number, ...failed })
+      return { failed }
     } finally {
       this.#admission.leave(number)
       scheduler.tell.ended(number)

@@ -60,6 +60,8 @@ describe('crossover', () => {
     const { events, finished } = await ofAll([failing, other], { policy: 'crossed' })
     expect(events.find(({ event }) => event === 'failed')).to.include({ event: 'failed', job: 0, code: 'LOSS_NOT_FINITE' })
     expect(finished.jobs[0]).to.not.have.property('weightsSha256')
+    expect(finished.jobs[0]!.failed).to.include({ code: 'LOSS_NOT_FINITE' })
+    expect(finished.jobs[1]).to.not.have.property('failed')
     expect(finished.jobs[1]!.weightsSha256).to.equal(await solo(other))
 
     const evaluating = job('sma', { until: { epochs: 1000 }, evaluateEvery: 0.1 })
