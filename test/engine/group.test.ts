@@ -28,6 +28,19 @@ describe('a group', () => {
     expect(engine.groupStatus(run.group).round).to.equal(2)
   })
 
+  it('counts the iterations of a round that its last learner leaves unfinished', () => {
+    const run = start(2, 2)
+    for (const j of [0, 1]) {
+      run.compute(j)
+      run.finish(j)
+    }
+    for (const j of [0, 1]) run.compute(j)
+    engine.evict(run.group, 0)
+    expect(engine.groupStatus(run.group)).to.deep.include({ round: 0, iterations: 1 })
+    engine.evict(run.group, 1)
+    expect(engine.groupStatus(run.group)).to.deep.include({ round: 1, iterations: 2, members: [] })
+  })
+
   it('starts a learner that joins from the central model of its first round', () => {
     const run = start(2)
     for (let t = 0; t < 5; t++) {

@@ -23,4 +23,16 @@ describe('a death of a recorded run', () => {
     const without = await train({ ...options, interventions: [{ ...death, until: 4 }, join] }).finished
     expect(without.weightsSha256).to.not.equal(planned.weightsSha256)
   })
+
+  it('of its only learner in its last round leaves the run complete', async () => {
+    const options = {
+      ...(await endlessOptions()),
+      learners: 1,
+      until: { steps: 4 },
+      synchroniser: { name: 'local-sgd', period: 2 }
+    } as const
+    const death: Intervention = { round: 1, iteration: 2, kind: 'death', place: 0, iterations: 1, until: 2, brought: [] }
+    const finished = await train({ ...options, interventions: [death] }).finished
+    expect(finished).to.include({ reason: 'completed', iterations: 4 })
+  })
 })

@@ -147,7 +147,8 @@ int64_t SynchronousGroup::iteration_of(int learner) const {
 int64_t SynchronousGroup::whole_iterations() const { return agreement_ ? told_iterations_ : own_iterations(); }
 
 int64_t SynchronousGroup::own_iterations() const {
-  if (members_.empty()) return departed_iterations_;
+  // A round that the last member has left is finished without it.
+  if (members_.empty()) return std::max(departed_iterations_, iteration_);
   int64_t least = kNever;
   for (const auto& [learner, member] : members_) least = std::min(least, member.iteration);
   return least;
