@@ -47,6 +47,11 @@ template <class Use> class ShapeChecks {
       refuse(attribute, std::to_string(value), "give a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     return static_cast<int64_t>(value);
   }
+  // What a normalisation adds to a variance.
+  void epsilon() const {
+    const double value = use().attributes().number("epsilon");
+    if (!(value > 0 && std::isfinite(value))) refuse("epsilon", std::to_string(value), "give a positive number, such as 1e-5");
+  }
   // An attribute of two whole numbers, for rows and columns.
   std::array<int64_t, 2> whole_pair(const char* attribute, int64_t least) const {
     const std::vector<double>& values = use().attributes().list(attribute);

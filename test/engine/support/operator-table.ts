@@ -108,15 +108,16 @@ const batchNormCases = (inference: boolean): Use[] =>
       { relu: 1, residual: true },
       { relu: 0, residual: true },
       { relu: 1, most: 0.75, residual: false },
-      { relu: 1, most: 0.75, residual: true }
-    ].map(({ relu, most, residual }) => {
+      { relu: 1, most: 0.75, residual: true },
+      { relu: 0, residual: false, epsilon: 2 }
+    ].map(({ relu, most, residual, epsilon = 1e-5 }) => {
       const c = shape[1]
       const statistics: Record<string, Port> = { mean: wide(c), variance: inference ? positive(c) : wide(c) }
       const x = { ...activation(...shape), draw: (u: number): number => 3 * u + 1 }
       const skipped = residual ? activation(...shape) : null
       return {
-        name: `${named(shape)}${relu ? ' with relu' : ''}${most === undefined ? '' : ` up to ${most}`}${residual ? ' with residual' : ''}`,
-        attributes: { epsilon: 1e-5, relu, ...(most !== undefined && { most }) },
+        name: `${named(shape)}${relu ? ' with relu' : ''}${most === undefined ? '' : ` up to ${most}`}${residual ? ' with residual' : ''}${epsilon === 1e-5 ? '' : ` with epsilon ${epsilon}`}`,
+        attributes: { epsilon, relu, ...(most !== undefined && { most }) },
         inputs: { x, gamma: positive(c), beta: wide(c), ...(inference ? statistics : {}), residual: skipped },
         outputs: { y: activation(...shape), ...(inference ? {} : statistics) },
         // The second gradient comes with every other case.

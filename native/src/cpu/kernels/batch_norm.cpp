@@ -214,7 +214,7 @@ template <class T> class BatchNormInference final : public Kernel {
 };
 
 void check_forward(const Shapes& shapes) {
-  check_epsilon(shapes);
+  shapes.epsilon();
   shapes.input_rank(0, 4);
   const Shape& x = shapes.input(0);
   for (size_t i : {1, 2}) shapes.input_is(i, {x[1]});
@@ -224,7 +224,7 @@ void check_forward(const Shapes& shapes) {
 }
 
 void check_inference(const Shapes& shapes) {
-  check_epsilon(shapes);
+  shapes.epsilon();
   shapes.input_rank(0, 4);
   const Shape& x = shapes.input(0);
   for (size_t i : {1, 2, 3, 4}) shapes.input_is(i, {x[1]});

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "cpu/kernels/channels.h"
 #include "cpu/kernels/operator.h"
@@ -40,11 +39,6 @@ template <class Sums> size_t scratch_of(const Shapes&, const LoweringAnswer& ans
 // What y is at most, with relu.
 inline float most_of(const Attributes& attributes) {
   return static_cast<float>(attributes.number("most", std::numeric_limits<double>::infinity()));
-}
-
-inline void check_epsilon(const Shapes& shapes) {
-  const double epsilon = shapes.attributes().number("epsilon");
-  if (!(epsilon > 0 && epsilon < 1)) shapes.refuse("epsilon", std::to_string(epsilon), "give a number between 0 and 1, such as 1e-5");
 }
 
 }  // namespace arbalest::kernels

@@ -205,7 +205,7 @@ template <class T> class BatchNormBackward final : public Kernel {
 };
 
 void check(const Shapes& shapes) {
-  check_epsilon(shapes);
+  shapes.epsilon();
   shapes.input_rank(0, 4);
   const Shape& x = shapes.input(0);
   for (size_t i : {1, 2, 3}) shapes.input_is(i, {x[1]});

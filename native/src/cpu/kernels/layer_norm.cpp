@@ -133,8 +133,7 @@ template <class T> class LayerNormBackward final : public Kernel {
 Shape without_last(const Shape& shape) { return {shape.begin(), shape.end() - 1}; }
 
 void check_forward(const Shapes& shapes) {
-  const double epsilon = shapes.attributes().number("epsilon");
-  if (!(epsilon > 0 && std::isfinite(epsilon))) shapes.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
+  shapes.epsilon();
   shapes.input_rank_at_least(0, 2);
   const Shape& x = shapes.input(0);
   for (size_t i : {1, 2}) shapes.input_is(i, {x.back()});

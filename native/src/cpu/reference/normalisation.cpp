@@ -8,13 +8,8 @@
 namespace arbalest::reference {
 namespace {
 
-void check_epsilon(const Request& request) {
-  const double epsilon = request.attributes().number("epsilon");
-  if (!(epsilon > 0 && std::isfinite(epsilon))) request.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
-}
-
 void check_forward(const Request& request) {
-  check_epsilon(request);
+  request.epsilon();
   request.input_rank(0, 4);
   const Shape& x = request.input(0);
   request.input_is(1, {x[1]});
@@ -26,7 +21,7 @@ void check_forward(const Request& request) {
 }
 
 void check_inference(const Request& request) {
-  check_epsilon(request);
+  request.epsilon();
   request.input_rank(0, 4);
   const Shape& x = request.input(0);
   for (size_t i = 1; i < 5; ++i) request.input_is(i, {x[1]});
@@ -35,7 +30,7 @@ void check_inference(const Request& request) {
 }
 
 void check_backward(const Request& request) {
-  check_epsilon(request);
+  request.epsilon();
   request.input_rank(0, 4);
   const Shape& x = request.input(0);
   for (size_t i = 1; i < 4; ++i) request.input_is(i, {x[1]});

@@ -12,8 +12,7 @@ namespace {
 Shape without_last(const Shape& shape) { return {shape.begin(), shape.end() - 1}; }
 
 void check_layer_norm(const Request& request) {
-  const double epsilon = request.attributes().number("epsilon");
-  if (!(epsilon > 0 && std::isfinite(epsilon))) request.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
+  request.epsilon();
   request.input_rank_at_least(0, 2);
   const Shape& x = request.input(0);
   request.input_is(1, {x.back()});
