@@ -10,6 +10,7 @@ import {
   defineModel,
   dropout,
   flatten,
+  layerNorm,
   globalAvgPool,
   leakyRelu,
   linear,
@@ -149,6 +150,12 @@ describe('a model that cannot be', () => {
     ['a window without positions', [maxPool2d(16, { padding: 8 })], 'INVALID_MODEL', 'layer pool1: kernel: received 16'],
     ['a rate of 1', [dropout(1)], 'INVALID_MODEL', 'layer dropout1: rate: received 1'],
     ['a negative epsilon', [batchNorm2d({ epsilon: -1 })], 'INVALID_MODEL', 'layer bn1: epsilon: received -1'],
+    [
+      'an epsilon that is 0 in a kernel',
+      [flatten(), layerNorm({ epsilon: 1e-38 })],
+      'INVALID_MODEL',
+      'layer norm1: epsilon: received 1e-38; use a number of at least 1e-37'
+    ],
     ['an empty body', [residual({ body: [] })], 'INVALID_MODEL', 'layer block1: body: received []'],
     [
       'branches of two shapes',

@@ -43,6 +43,9 @@ export interface BatchStatistics {
   readonly running: readonly ValueId[]
 }
 
+/** Kernels take a smaller float for 0. */
+const LEAST_EPSILON = 1e-37
+
 interface NewValue {
   readonly role?: Role
   readonly type?: Value['type']
@@ -152,7 +155,7 @@ export class LayerWriter {
 
   /** What keeps a normalisation from dividing by 0. */
   epsilon(value = 1e-5): number {
-    return this.number('epsilon', value, 'above 0', (epsilon) => epsilon > 0)
+    return this.number('epsilon', value, `of at least ${LEAST_EPSILON}`, (epsilon) => epsilon >= LEAST_EPSILON)
   }
 
   number(parameter: string, value: unknown, wanted: string, holds: (value: number) => boolean): number {
