@@ -100,8 +100,8 @@ void Optimiser::begin(const std::byte* weights, const std::byte* gradients, doub
   size_t of_weights = ranges_.size();
   for (Range& range : ranges_) {
     if (!range.adapted) continue;
-    const double w = std::sqrt(sums_[of_weights++]), g = clip_ * std::sqrt(range.squares);
-    range.trust = w > 0 && g > 0 ? spec_.trust * w / (g + spec_.decay * w) : 1;
+    const double w = std::sqrt(sums_[of_weights++]), step = clip_ * std::sqrt(range.squares) + spec_.decay * w;
+    range.trust = w > 0 && step > 0 ? spec_.trust * w / step : 1;
   }
 }
 
