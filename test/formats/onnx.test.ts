@@ -65,6 +65,13 @@ const others: readonly Model[] = [
   imageModel('gelu', [3, 6, 5], conv2d(5, 3), gelu(), flatten(), linear(7), gelu({ approximate: 'tanh' })),
   imageModel('response norm', [7, 4, 5], localResponseNorm(3, { alpha: 0.5, beta: 0.6, k: 2 }), conv2d(16, 1), localResponseNorm(5)),
   imageModel(
+    'response norms without a sum',
+    [7, 4, 5],
+    localResponseNorm(3, { alpha: 0, k: 2 }),
+    conv2d(5, 1),
+    localResponseNorm(3, { beta: 0 })
+  ),
+  imageModel(
     'branches',
     [3, 6, 6],
     concat([[conv2d(5, 3, { padding: 1 })], [], [conv2d(8, 1), multiply({ body: [conv2d(8, 1), sigmoid()] })]]),

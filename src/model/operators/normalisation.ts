@@ -2,7 +2,7 @@ import { ArbalestError } from '../../errors.js'
 import type { NoAttributes, ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
 import { defineLayers } from './layer-table.js'
-import { one } from './onnx.js'
+import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
 
 /** Normalisation of a sample by itself: of each row by its mean and variance, of each pixel by its channels around. */
@@ -101,6 +101,7 @@ defineComposable({
     flops: ({ inputs: [x], attributes: { size } }) => (2 * size + 4) * sizeOf(x),
     onnx(operator) {
       const { size, alpha, beta, k } = operator.attributes
+      if (alpha === 0 || beta === 0) return timesFactor(operator, k ** -beta)
       if (size % 2 === 1) return one('LRN', operator, { size, alpha: { float: alpha }, beta: { float: beta }, bias: { float: k } })
       // ONNX has the longer half of an even window behind the channel, and PyTorch before it.
       throw new ArbalestError(
@@ -113,3 +114,9 @@ defineComposable({
 })
 
 defineOperators({ layerNormBackward: { flops: perElement(9) } })
+
+/** What is left of a response norm that does not depend on the channels around: ONNX Runtime refuses an LRN whose alpha or beta is 0. */
+function timesFactor({ name, inputs: [x], output }: OnnxOperator<unknown>, factor: number): OnnxNodes {
+  const constant = `${output} factor`
+  return { nodes: [node('Mul', name, [x!, constant], output)], scalars: { [constant]: factor } }
+}
