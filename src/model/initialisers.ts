@@ -101,7 +101,8 @@ function numbersOf(layer: string, parameter: string, choice: WeightInitialiser, 
   if (strange !== undefined) throw invalidLayer(layer, parameter, choice, `${kind} takes ${Object.keys(known).join(', ') || 'no numbers'}`)
   const numberOf = ([key, otherwise]: [string, number | undefined]): [string, number] => {
     const value = (given as Record<string, unknown>)[key] ?? otherwise
-    if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidLayer(layer, parameter, choice, `give it a number as its ${key}`)
+    if (typeof value !== 'number' || !Number.isFinite(Math.fround(value)))
+      throw invalidLayer(layer, parameter, choice, `give it a number that a float holds as its ${key}`)
     return [key, value]
   }
   return Object.fromEntries(Object.entries(known).map(numberOf))

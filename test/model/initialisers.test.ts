@@ -83,6 +83,8 @@ describe('initialisers', () => {
     const wrong: [unknown, ...string[]][] = [
       ['glorot', 'glorot', 'xavierUniform'],
       [{ kind: 'constant' }, 'value'],
+      [{ kind: 'constant', value: 1e39 }, 'a float holds as its value'],
+      [{ kind: 'uniform', low: -1e39, high: 1 }, 'a float holds as its low'],
       [{ kind: 'normal', std: -1 }, 'std'],
       [{ kind: 'normal', sigma: 1 }, 'std, mean'],
       [{ kind: 'uniform', low: 1, high: 1 }, 'low less than high'],
