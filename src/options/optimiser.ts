@@ -59,8 +59,12 @@ const optimiser = group({
   }),
   /** The largest norm of the gradient of all parameters together. */
   clipNorm: option(real({ above: 0 }), { text: "the largest norm of a step's gradient", flag: '--clip-norm <number>' }),
-  /** The largest absolute value of an element of the gradient, after `clipNorm`. */
-  clipValue: option(real({ above: 0 }), { text: "the largest absolute value in a step's gradient", flag: '--clip-value <number>' }),
+  /** The largest absolute value of an element of the gradient, after `clipNorm`. Not of `lars`, whose steps are as long whatever the gradient's size is. */
+  clipValue: option(real({ above: 0 }), {
+    text: "the largest absolute value in a step's gradient",
+    flag: '--clip-value <number>',
+    of: ['sgd', 'adam', 'adamw']
+  }),
   /** Batches whose mean gradient makes one step: an iteration takes that many times the batch. */
   accumulate: option(whole({ min: 1, max: 1_000_000 }), {
     text: 'batches whose mean gradient makes one step',

@@ -45,6 +45,9 @@ describe('The settings of a run', () => {
     expect(thrown(() => settingsOf({ model: 'mlp', optimiser: { name: 'adam', epsilon: 1e-46 } })).message).to.equal(
       'optimiser.epsilon: received 1e-46; use a number of at least 1e-37'
     )
+    expect(thrown(() => settingsOf({ model: 'mlp', optimiser: { name: 'lars', clipValue: 1 } })).message).to.equal(
+      'optimiser.clipValue: received 1; lars has only momentum, nesterov, trustCoefficient'
+    )
     const misplaced = thrown(() => settingsOf({ model: 'mlp', watch: 'loss' } as never))
     expect(misplaced.message).to.equal('watch: received "loss"; its place is until.monitor')
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
