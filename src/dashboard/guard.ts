@@ -15,11 +15,11 @@ export class RequestGuard {
   readonly secret = randomBytes(32).toString('base64url')
   readonly #digest = digestOf(this.secret)
 
-  /** What is asked for, as a path below the secret; or why it is refused. */
+  /** What is asked for, as a path below the secret, undefined for the secret without the slash after it; or why it is refused. */
   check(
     { method, url = '', headers, rawHeaders, httpVersion }: IncomingMessage,
     port: number
-  ): { readonly path: string } | { readonly refusal: Refusal } {
+  ): { readonly path: string | undefined } | { readonly refusal: Refusal } {
     const hosts = [`127.0.0.1:${port}`, `localhost:${port}`]
     const { host = '', origin, 'sec-fetch-site': site } = headers
     if (url.length > LONGEST_URL || httpVersion !== '1.1' || hasBody(headers)) return { refusal: 400 }
@@ -29,7 +29,7 @@ export class RequestGuard {
     const [empty, given = '', ...rest] = url.split('/')
     if (empty !== '' || !timingSafeEqual(digestOf(given), this.#digest)) return { refusal: 403 }
     if (method !== 'GET') return { refusal: 405 }
-    return { path: rest.join('/') }
+    return { path: rest.length > 0 ? rest.join('/') : undefined }
   }
 }
 

@@ -64,6 +64,8 @@ export class PageServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const checked = this.#guard.check(request, portOf(this.#server))
     if ('refusal' in checked) return refuse(response, checked.refusal)
+    // There the page would look for its files in the folder above.
+    if (checked.path === undefined) return redirect(response, `/${this.#guard.secret}/`)
     if (checked.path === 'events') return this.#stream(response)
     const file = this.#files.get(checked.path)
     if (!file) return refuse(response, 404)
@@ -109,6 +111,10 @@ export function hardened(server: Server): Server {
 /** Answers with a status alone, and takes no further request from there. */
 export function refuse(response: ServerResponse, status: number): void {
   response.writeHead(status, { ...HEADERS, Connection: 'close', 'Content-Length': 0 }).end()
+}
+
+function redirect(response: ServerResponse, path: string): void {
+  response.writeHead(308, { ...HEADERS, Location: path, 'Content-Length': 0 }).end()
 }
 
 /** Resolves once the server listens on 127.0.0.1. Throws INVALID_OPTION if the port cannot be had. */

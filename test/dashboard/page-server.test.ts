@@ -37,6 +37,12 @@ describe('the dashboard', () => {
     }
   })
 
+  it('leads to its page from the address without the last slash, where none of its files are', async () => {
+    const page = await fetch(dashboard.url.slice(0, -1))
+    expect(page.url).to.equal(dashboard.url)
+    expect(page.status).to.equal(200)
+  })
+
   it('forbids everything from elsewhere: scripts, styles, frames, guesses, caches', async () => {
     const { headers } = await fetch(dashboard.url)
     const policy = headers.get('content-security-policy')!
