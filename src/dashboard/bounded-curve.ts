@@ -29,10 +29,6 @@ export class BoundedCurve {
     return this.#points.length
   }
 
-  get last(): CurvePoint | undefined {
-    return this.#points.at(-1)
-  }
-
   push(point: CurvePoint): void {
     if (this.#inLast === this.#stride || this.#points.length === 0) {
       if (this.#points.length === MOST_POINTS) this.#halve()

@@ -25,7 +25,7 @@ const RUN_METRICS: readonly (readonly [name: string, help: string, fact: Fact])[
   ['arbalest_hosts', 'Processes that train together.', 'hosts']
 ]
 
-/** By place of the population: the column of a lane, from its end. */
+/** By place of the population: the column of its lane. */
 const PLACE_METRICS = [
   ['arbalest_learner_distance', 'Distance of the weights from the central model.', 5],
   ['arbalest_learner_waiting_ratio', 'Share of its time for which the learner waited for others.', 3],

@@ -3,7 +3,16 @@ import type { JobEvent, RecordedEvent } from '../observe/events.js'
 import type { PopulationStatus, SynchroniserStatus } from '../protocols/protocols.js'
 import { BoundedCurve, type Merge } from './bounded-curve.js'
 import { happeningOf } from './happenings.js'
-import { isOver, STATES, type CurveUpdate, type Happening, type LearnerState, type RunFacts, type RunUpdate } from './page/wire.js'
+import {
+  isOver,
+  STATES,
+  type CurvePoint,
+  type CurveUpdate,
+  type Happening,
+  type LearnerState,
+  type RunFacts,
+  type RunUpdate
+} from './page/wire.js'
 
 /** The newest happenings of a run that are kept. */
 const MOST_HAPPENINGS = 200
@@ -52,6 +61,7 @@ const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
   learners: 0,
   isTuned: false,
   deaths: 0,
+  places: [],
   hosts: 1,
   rule: null,
   memory: null,
@@ -102,9 +112,9 @@ export class RunBoard {
     if (differs !== this.#facts.differs) this.#set({ differs })
   }
 
-  /** The last point of a place's lane. */
-  place(place: number): readonly (number | null)[] | undefined {
-    return this.#curves.get(`place ${place}`)?.last
+  /** How a place of the population is now, in the columns of its lane. */
+  place(place: number): CurvePoint | undefined {
+    return this.#facts.places[place]
   }
 
   /** An event of the run; `now` in seconds since 1970. */
@@ -278,7 +288,11 @@ export class RunBoard {
 
   #lane(place: number, at: number, { learner = null, state, waiting = null, averaging = null, distance = null }: LaneFigures): void {
     if (place >= MOST_PLACES) return
-    this.#curve(`place ${place}`, PLACE).push([at, learner, STATES.indexOf(state), waiting, averaging, distance])
+    const point = [at, learner, STATES.indexOf(state), waiting, averaging, distance].map(orNull)
+    this.#curve(`place ${place}`, PLACE).push(point)
+    const places = [...this.#facts.places]
+    places[place] = point
+    this.#set({ places })
   }
 
   /** Learners take the devices in turn. */
@@ -346,6 +360,6 @@ function plain(numbers: object): Record<string, number | string | boolean | null
   return Object.fromEntries(Object.entries(numbers).filter(([, value]) => isPlain(value)))
 }
 
-function orNull(value: number): number | null {
-  return Number.isFinite(value) ? value : null
+function orNull(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null
 }

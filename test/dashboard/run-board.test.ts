@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { MOST_POINTS } from '../../src/dashboard/bounded-curve.js'
 import type { RunLook } from '../../src/dashboard/run-board.js'
 import { STATES } from '../../src/dashboard/page/wire.js'
 import { BEGAN, newBoard, progressAt, startedWith } from './support/board.js'
@@ -82,6 +83,18 @@ describe('the board of a run', () => {
       ['replaced', 1]
     ])
     expect(facts!.deaths).to.equal(1)
+  })
+
+  it('tells the present state of a place, also where its lane merges many looks to the gravest', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const lost = { learner: 1, rank: 1, reason: 'it threw', code: null, round: 7, iteration: 14, replacedBy: 2, vacant: false }
+    for (let i = 1; i <= 4 * MOST_POINTS + 2; i++) {
+      if (i === 4 * MOST_POINTS + 1) board.take({ event: 'learnerLost', ...lost }, BEGAN + i)
+      board.look(look(), BEGAN + i)
+    }
+    expect(board.place(1)![2]).to.equal(STATES.indexOf('training'))
+    expect(board.whole().curves!['place 1']!.points.at(-1)![2]).to.equal(STATES.indexOf('dead'))
   })
 
   it('keeps the newest happenings, and counts the others', () => {

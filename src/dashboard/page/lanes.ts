@@ -57,10 +57,11 @@ export class Lanes {
     pen.font = '12px system-ui, sans-serif'
     pen.textBaseline = 'middle'
     const lanes = Array.from({ length: places }, (_, place) => run.points(`place ${place}`))
+    const learners = lanes.map((_, place) => run.facts.places[place]?.[1] ?? null)
     // The lanes of a log have a point only where their state changes, and the last state lasts until the present.
     const reached = run.latest('progress', 'progress', 'seconds') ?? 0
     const end = Math.max(1, reached, ...lanes.map((points) => points.at(-1)?.[0] ?? 0))
-    const left = this.#drawLabels(pen, lanes)
+    const left = this.#drawLabels(pen, learners)
     const x = (seconds: number) => left + ((width - left - RIGHT) * Math.min(seconds, end)) / end
     const drawn = new Set(
       lanes.flatMap((points, place) => [...drawLane(pen, points, place * (LANE + GAP), { x, end, isLive: run.facts.isLive })])
@@ -71,17 +72,17 @@ export class Lanes {
   }
 
   /** Returns where the lanes begin. */
-  #drawLabels(pen: CanvasRenderingContext2D, lanes: readonly (readonly CurvePoint[])[]): number {
+  #drawLabels(pen: CanvasRenderingContext2D, learners: readonly (number | null)[]): number {
     const column = (texts: readonly string[], colour: string, left: number) => {
       pen.fillStyle = styleOf(colour)
       for (const [place, text] of texts.entries()) pen.fillText(text, left, place * (LANE + GAP) + LANE / 2)
       return left + Math.max(0, ...texts.map((text) => pen.measureText(text).width))
     }
     pen.textAlign = 'left'
-    const places = lanes.map((_, place) => `place ${place}`)
-    const learners = lanes.map((points) => points.at(-1)?.[1] ?? null).map((learner) => (learner === null ? '' : `learner ${learner}`))
+    const places = learners.map((_, place) => `place ${place}`)
+    const names = learners.map((learner) => (learner === null ? '' : `learner ${learner}`))
     const left = column(places, 'ink', 0) + SPACE
-    return learners.some(Boolean) ? column(learners, 'faint', left - SPACE / 2) + SPACE : left
+    return names.some(Boolean) ? column(names, 'faint', left - SPACE / 2) + SPACE : left
   }
 
   /** Explains the colours that there are. */
@@ -126,7 +127,7 @@ export class Lanes {
     const run = this.#run
     if (!run || !this.#table.closest('details')!.open) return
     const rows = Array.from({ length: placesOf(run) }, (_, place) => {
-      const [, learner = null, state = 0, waiting = null, averaging = null, distance = null] = run.points(`place ${place}`).at(-1) ?? []
+      const [, learner = null, state = 0, waiting = null, averaging = null, distance = null] = run.facts.places[place] ?? []
       const computing = waiting === null || averaging === null ? null : Math.max(0, 1 - waiting - averaging)
       const deaths = run.happenings.filter((each) => each.kind === 'lost' && each.place === place).length
       const shares = [percentText(computing), percentText(waiting), percentText(averaging)]

@@ -37,7 +37,7 @@ export class Orbit {
       const share = distance === null || this.#farthest === 0 ? 0.6 : distance / this.#farthest
       const radius = NEAR + (FAR - NEAR) * share
       const angle = (360 * place) / places - 90
-      const state = STATES[run.latest(`place ${place}`, 'place', 'state') ?? 2]!
+      const state = STATES[run.facts.places[place]?.[2] ?? 2]!
       learner.setAttribute('data-state', state)
       learner.style.transform = `rotate(${angle}deg) translate(${radius}px) rotate(${-angle}deg)`
       pull.style.transform = `rotate(${angle}deg) scaleX(${radius / FAR})`

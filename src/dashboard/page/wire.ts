@@ -87,6 +87,8 @@ export interface RunFacts {
   /** Whether their number is found while they train. */
   readonly isTuned: boolean
   readonly deaths: number
+  /** How each place of the population is now, in the columns of its lane: the last point of the lane may stand for minutes. */
+  readonly places: readonly CurvePoint[]
   readonly hosts: number
   /** Whether learners, rounds and memory of the process are looked at while they change. */
   readonly isLive: boolean
