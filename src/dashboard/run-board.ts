@@ -82,6 +82,9 @@ export class RunBoard {
   #factsChanged = true
   #happeningsChanged = 0
   #devices = 1
+  /** The newest time that was given, and the seconds by which such times went back. */
+  #latest: number
+  #putBack = 0
   /** The state before the silence for which it counts as interrupted. */
   #beforeSilence: RunFacts['state'] = 'preparing'
   /** The newest known shares of each learner's time. */
@@ -91,6 +94,7 @@ export class RunBoard {
 
   constructor(id: string, { name, began, isLive }: Pick<RunFacts, 'name' | 'began' | 'isLive'>) {
     this.id = id
+    this.#latest = began
     this.#facts = { ...UNKNOWN, name, began, isLive }
   }
 
@@ -119,7 +123,7 @@ export class RunBoard {
 
   /** An event of the run; `now` in seconds since 1970. */
   take(event: RecordedEvent, now: number): void {
-    const at = now - this.#facts.began
+    const at = this.#secondsAt(now)
     // A pause or a long evaluation writes nothing either.
     if (this.#facts.state === 'interrupted') this.#set({ state: this.#beforeSilence })
     this.#change(event, at)
@@ -132,7 +136,7 @@ export class RunBoard {
 
   /** How the actors are now. */
   look({ status, population, rounds, resident, heap }: RunLook, now: number): void {
-    const at = now - this.#facts.began
+    const at = this.#secondsAt(now)
     const { kind, period } = status.rule
     const numbers = { ...('central' in status.rule ? status.rule.central : {}), period }
     this.#set({
@@ -161,7 +165,7 @@ export class RunBoard {
 
   /** Which share of the device this job had since the last call, and in which words. */
   share(share: number, sharing: string, now: number): void {
-    this.#curve('device', DEVICE).push([now - this.#facts.began, share])
+    this.#curve('device', DEVICE).push([this.#secondsAt(now), share])
     this.#set({ sharing })
   }
 
@@ -196,6 +200,13 @@ export class RunBoard {
   #happeningsFrom(from: number): NonNullable<RunUpdate['happenings']> {
     const first = Math.max(from, this.#happened - this.#happenings.length)
     return { from: first, items: this.#happenings.slice(first - this.#happened + this.#happenings.length) }
+  }
+
+  /** Since the run began. Where the clock is put back, the seconds go on from where they were: curves and lanes run along them. */
+  #secondsAt(now: number): number {
+    this.#putBack += Math.max(0, this.#latest - now)
+    this.#latest = now
+    return now - this.#facts.began + this.#putBack
   }
 
   #change(event: RecordedEvent, at: number): void {

@@ -97,6 +97,19 @@ describe('the board of a run', () => {
     expect(board.whole().curves!['place 1']!.points.at(-1)![2]).to.equal(STATES.indexOf('dead'))
   })
 
+  it('goes on along its time where the clock is put back', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    board.take(progressAt(10), BEGAN + 100)
+    board.take(progressAt(20), BEGAN + 101 - 3600)
+    board.look(look(), BEGAN + 102 - 3600)
+    board.take({ event: 'warning', message: 'late' }, BEGAN + 103 - 3600)
+    const { curves, happenings } = board.whole()
+    expect(curves!['progress']!.points.map(([, seconds]) => seconds)).to.deep.equal([100, 100])
+    expect(board.place(0)![0]).to.equal(101)
+    expect(happenings!.items.at(-1)!.seconds).to.equal(102)
+  })
+
   it('keeps the newest happenings, and counts the others', () => {
     const board = newBoard()
     for (let i = 0; i < 1000; i++) board.take({ event: 'warning', message: `${i}` }, BEGAN + i)
