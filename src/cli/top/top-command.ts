@@ -4,9 +4,10 @@ import { ArbalestError, unknownName } from '../../errors.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { wholeNumber } from '../flag-values.js'
-import { hasColours, hasCursor } from '../terminal.js'
+import { hasColours } from '../terminal.js'
 import { bytes, count, duration, external, tableLines, type Column } from '../text.js'
 import { JobPoller, type JobRates } from './actor-rates.js'
+import { Screen } from './screen.js'
 
 const NOTES = `
 The columns waiting and messages are counts; /s and in turn cover the last second; wait is the mean time from a message's arrival to its turn, and turn the mean
@@ -43,7 +44,7 @@ export const defineTop: DefineCommand = (command, { finish }) => {
 export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.WriteStream = process.stdout): Promise<ExitCode> {
   const poller = new JobPoller()
   checkPid(pid, await poller.begin())
-  const screen = new Screen(output)
+  const screen = new Screen(output, { isOverwritten: !once })
   for (;;) {
     await sleep(once ? INTERVAL_ONCE : INTERVAL)
     const jobs = await poller.poll(pid)
@@ -96,28 +97,4 @@ function milliseconds(value: number | null): string {
   if (value === null) return '-'
   if (value < 1) return `${(1000 * value).toFixed(0)} us`
   return value < 1000 ? `${value.toFixed(1)} ms` : `${(value / 1000).toFixed(1)} s`
-}
-
-/** On a terminal each table overwrites the one before; in a file or pipe they follow one another. */
-class Screen {
-  readonly #output: NodeJS.WriteStream
-  readonly #overwrites: boolean
-  #linesShown = 0
-
-  constructor(output: NodeJS.WriteStream) {
-    this.#output = output
-    this.#overwrites = hasCursor(output)
-  }
-
-  show(lines: readonly string[]): void {
-    if (!this.#overwrites) {
-      this.#output.write(`${lines.join('\n')}\n`)
-      return
-    }
-    // Lines that wrap or scroll away could not be overwritten: the terminal is told not to wrap, and lines beyond its height are omitted.
-    const fitting = lines.slice(0, Math.max(1, this.#output.rows - 1))
-    const up = this.#linesShown > 0 ? `\x1b[${this.#linesShown}A` : ''
-    this.#output.write(`${up}\r\x1b[J\x1b[?7l${fitting.join('\n')}\n\x1b[?7h`)
-    this.#linesShown = fitting.length
-  }
 }
