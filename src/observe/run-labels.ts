@@ -79,11 +79,12 @@ function keyOf(value: unknown): string {
 
 function label(told: readonly OptionDifference[], run: number): string {
   const given = told.slice(0, MOST_TOLD).filter(({ values }) => values[run] !== undefined)
-  if (given.length > 0) return given.map(({ option, values }) => words(option, values[run])).join(', ')
+  if (given.length > 0) return given.map(({ option, values }) => words(option, values[run], values)).join(', ')
   return told.length > 0 ? `default ${nameOf(told[0]!.option)}` : ''
 }
 
-function words(option: string, value: unknown): string {
+/** `values`: those of all runs. */
+function words(option: string, value: unknown, values: readonly unknown[]): string {
   const counted = COUNTED[option]
   if (counted) {
     const count = Array.isArray(value) ? value.length : value
@@ -91,9 +92,16 @@ function words(option: string, value: unknown): string {
   }
   const name = nameOf(option)
   if (typeof value === 'boolean') return value ? name : `no ${name}`
-  const text = typeof value === 'string' ? value.slice(value.lastIndexOf('/') + 1) : JSON.stringify(value)
+  const text = typeof value === 'string' ? nameInPath(value, values) : JSON.stringify(value)
   if (option === 'optimiser.learningRate.kind') return `${text} schedule`
   return SELF_EVIDENT.test(option) ? text : `${name} ${text}`
+}
+
+/** The last name of a path, or all of the path where the last name of another one is the same. */
+function nameInPath(path: string, values: readonly unknown[]): string {
+  const lastName = (text: string) => /[^/]*\/*$/.exec(text)![0]
+  const isShared = values.some((other) => typeof other === 'string' && other !== path && lastName(other) === lastName(path))
+  return isShared ? path : lastName(path)
 }
 
 /** `optimiser.clipNorm` is `clip norm`. */

@@ -37,6 +37,7 @@ describe('what tells runs apart', () => {
     expect(told({ nesterov: false }, { nesterov: true })).to.deep.equal(['no nesterov', 'nesterov'])
     expect(told({}, { learner: 'file:///home/me/mine.mjs' })).to.deep.equal(['default learner', 'learner mine.mjs'])
     expect(told({ data: '/data/a.csv' }, { data: '/data/b.csv' })).to.deep.equal(['a.csv', 'b.csv'])
+    expect(told({ data: 'a/photos' }, { data: 'b/photos' }, { data: 'texts/' })).to.deep.equal(['a/photos', 'b/photos', 'texts/'])
     const cores = (...devices: readonly number[][]) => ({
       devices: { devices: devices.map((each) => ({ cores: each })), levels: [devices.length] }
     })
