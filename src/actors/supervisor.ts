@@ -239,7 +239,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   #slotIn(place: number): LearnerSlot {
     const slot = this.#slots[place]
     if (slot) return slot
-    throw invalidOption('place', place, `use a whole number from 0 to ${this.#slots.length - 1}: there are ${this.#slots.length} learners`)
+    throw invalidOption('place', place, `use a whole number from 0 to ${this.#slots.length - 1}: one for each learner`)
   }
 
   async #train(): Promise<LearnerReport[]> {

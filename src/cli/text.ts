@@ -6,6 +6,11 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US')
 }
 
+/** `1 learner`, `4 learners`. */
+export function learnerCount(learners: number): string {
+  return `${learners} ${learners === 1 ? 'learner' : 'learners'}`
+}
+
 /** A share from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)}%`

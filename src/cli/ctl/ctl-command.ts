@@ -4,7 +4,7 @@ import { callJob, liveProcesses, type LiveJob } from '../../runtime/live-process
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { invalidFlag, realNumber, wholeNumber } from '../flag-values.js'
-import { count, external, loss, percent, tableLines } from '../text.js'
+import { count, external, learnerCount, loss, percent, tableLines } from '../text.js'
 
 const NOTES = `
 PID is the process of the run; it may be omitted if this user runs one job alone. Changes are made before the next round, while all learners rest,
@@ -90,7 +90,7 @@ export const defineCtl: DefineCommand = (ctl, { finish }) => {
     actor: 'supervisor',
     method: 'resize',
     args: [wholeNumber('resize')(text)],
-    said: (at: Place) => `${text} learners ${from(at)}`
+    said: (at: Place) => `${learnerCount(Number(text))} ${from(at)}`
   }))
   define('replace <place>', 'another learner takes this place, from the central model', (text) => ({
     actor: 'supervisor',
@@ -192,7 +192,7 @@ function from({ round, iteration }: Place): string {
 
 function status({ round, iterations, members, paused, learningRate }: Status): string {
   const state = paused ? 'paused' : 'training'
-  return `${state}: round ${count(round)}, iteration ${count(iterations)}, ${members.length} learners, learning rate ${learningRate.toPrecision(4)}`
+  return `${state}: round ${count(round)}, iteration ${count(iterations)}, ${learnerCount(members.length)}, learning rate ${learningRate.toPrecision(4)}`
 }
 
 function population({ places }: Population): string {

@@ -19,7 +19,7 @@ import type {
 } from '../../index.js'
 import { numbersText } from '../models/metric-tables.js'
 import { colours } from '../terminal.js'
-import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
+import { bytes, count, duration, external, learnerCount, loss, percent, tableLines, type Column } from '../text.js'
 
 /** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
 export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | undefined {
@@ -209,10 +209,6 @@ function finished(event: FinishedEvent): string {
   const hint = event.hint === undefined ? '' : `\n${colours.yellow('hint')}: ${external(event.hint)}`
   const throughput = `${count(event.imagesPerSecond)} samples/s with ${learnerCount(event.learners)}`
   return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}${hint}${missing}`
-}
-
-function learnerCount(learners: number): string {
-  return `${learners} ${learners === 1 ? 'learner' : 'learners'}`
 }
 
 type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testTopK' | 'testLoss' | 'testPerplexity' | 'testMetrics'>

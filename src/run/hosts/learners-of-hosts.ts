@@ -136,7 +136,7 @@ export class LearnersOfHosts implements HostLearners {
 
   #hostOf(place: number): HostLearners {
     if (Number.isSafeInteger(place) && place >= 0 && place < this.#learners) return this.#hosts.get(this.#host.rankOf(place))!
-    const fix = `use a whole number from 0 to ${this.#learners - 1}: there are ${this.#learners} learners`
+    const fix = `use a whole number from 0 to ${this.#learners - 1}: one for each learner`
     throw invalidOption('place', place, fix)
   }
 
