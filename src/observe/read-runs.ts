@@ -111,8 +111,18 @@ function take({ run, time, ...event }: LogEvent, runs: Map<string, UnfinishedRun
   if (!known) return
   known.until = time
   if (event.event === 'started') known.started = event
-  if (event.event === 'progress') known.progress.push(event)
-  if (event.event === 'evaluated') known.evaluated.push(event)
+  if (event.event === 'progress') known.progress.push({ ...event, loss: lossOf(event.loss) })
+  if (event.event === 'evaluated') known.evaluated.push(withTestLoss(event))
   if (event.event === 'logged') known.logged.push(event)
-  if (event.event === 'finished' || event.event === 'failed') known.end = event
+  if (event.event === 'finished') known.end = withTestLoss(event)
+  if (event.event === 'failed') known.end = event
+}
+
+function withTestLoss<Event extends EvaluatedEvent | FinishedEvent>(event: Event): Event {
+  return { ...event, testLoss: lossOf(event.testLoss) }
+}
+
+/** JSON has no NaN: a log has null for a loss that was no finite number. */
+function lossOf(logged: number | null): number {
+  return logged ?? NaN
 }

@@ -149,6 +149,21 @@ describe('the record of a run', function () {
     })
   })
 
+  it('is read with its losses that were no numbers, which JSON does not have', async () => {
+    const line = (event: object) => `${JSON.stringify({ run: 'diverged', time: 1, ...event })}\n`
+    const events = [
+      { event: 'run', options: {} },
+      { event: 'progress', iteration: 1, loss: NaN },
+      { event: 'evaluated', iteration: 1, testLoss: Infinity, testAccuracy: null },
+      { event: 'finished', reason: 'stopped', testLoss: NaN, testAccuracy: null }
+    ]
+    await writeFile(at('diverged.jsonl'), events.map(line).join(''))
+    const [run] = await readRuns(at('diverged.jsonl'))
+    expect(run!.progress).to.deep.equal([{ event: 'progress', iteration: 1, loss: NaN }])
+    expect(run!.evaluated[0]).to.deep.include({ testLoss: NaN, testAccuracy: null })
+    expect(run!.end).to.deep.include({ testLoss: NaN })
+  })
+
   it('is read beside what is no log, and beside times that no calendar has', async () => {
     const logs = at('beside others')
     await mkdir(join(logs, 'folder.jsonl'), { recursive: true })
