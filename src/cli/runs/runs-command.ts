@@ -90,12 +90,13 @@ function spread<Item>(items: readonly Item[], most: number): Item[] {
 /** The runs whose names begin with one of these; all runs if none is given. */
 function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readonly RecordedRun[] {
   if (wanted.length === 0) return runs
+  const fix =
+    runs.length > 0
+      ? `use the beginning of one of ${runs.map(({ run }) => run).join(', ')}`
+      : 'no run is logged there: name another log or folder'
   for (const name of wanted)
     if (!runs.some(({ run }) => run.startsWith(name)))
-      throw new ArbalestError(
-        'UNKNOWN_NAME',
-        `--run: received ${JSON.stringify(name)}; use the beginning of one of ${runs.map(({ run }) => run).join(', ')}`
-      )
+      throw new ArbalestError('UNKNOWN_NAME', `--run: received ${JSON.stringify(name)}; ${fix}`)
   return runs.filter(({ run }) => wanted.some((name) => run.startsWith(name)))
 }
 
@@ -139,6 +140,9 @@ function valueText(value: unknown): string {
 
 async function writePlot(path: string, runs: readonly RecordedRun[]): Promise<void> {
   if (!runs.some(({ progress, evaluated }) => progress.length + evaluated.length > 0))
-    throw new ArbalestError('INVALID_OPTION', `--plot: received ${JSON.stringify(path)}; no run there has losses to plot`)
+    throw new ArbalestError(
+      'INVALID_OPTION',
+      `--plot: received ${JSON.stringify(path)}; no run there has losses to plot: name the log of one that has trained`
+    )
   await writeChart(path, runsChart(runs))
 }

@@ -89,6 +89,9 @@ describe('arbalest runs', function () {
     await writeFile(at('empty.jsonl'), '')
     expect((await run(['runs', at('empty.jsonl')])).stdout).to.equal('No run is logged there.\n')
     expect((await run(['runs', at('empty.jsonl'), '--plot', at('x.svg')])).stderr).to.match(/^INVALID_OPTION: --plot/)
+    expect((await run(['runs', at('empty.jsonl'), '--run', 'x'])).stderr).to.equal(
+      'UNKNOWN_NAME: --run: received "x"; no run is logged there: name another log or folder\n'
+    )
     expect(await run(['runs', '/nowhere'])).to.include({ code: 1 })
   })
 })
