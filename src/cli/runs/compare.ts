@@ -31,8 +31,8 @@ export function summaryOf({ run, file, from, until, options, started, progress, 
     state: end === undefined ? 'unfinished' : end.event === 'failed' ? `failed: ${end.code}` : endOf(end),
     epochs: (end?.event === 'finished' ? end.epochs : progress.at(-1)?.epoch) ?? 0,
     seconds: end?.event === 'finished' ? end.seconds : until - from,
-    bestAccuracy: accuracies.length > 0 ? Math.max(...accuracies) : null,
-    bestLoss: losses.length > 0 ? Math.min(...losses) : null
+    bestAccuracy: accuracies.length > 0 ? accuracies.reduce((best, each) => Math.max(best, each)) : null,
+    bestLoss: losses.length > 0 ? losses.reduce((best, each) => Math.min(best, each)) : null
   }
 }
 

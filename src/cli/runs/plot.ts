@@ -2,7 +2,7 @@ import type { TopLevelSpec } from 'vega-lite'
 import type { RecordedRun } from '../../index.js'
 import { CHART_STYLE } from '../svg-file.js'
 
-/** The most points of a curve: a plot cannot show the several losses per second of a long run. */
+/** The most points of a curve: a plot cannot show the several losses per second of a long run, nor its measurements of every few steps. */
 const MAX_POINTS = 400
 
 type Panels = Extract<TopLevelSpec, { hconcat: unknown }>['hconcat']
@@ -18,14 +18,12 @@ interface Point {
 export function runsChart(runs: readonly RecordedRun[]): TopLevelSpec {
   const test = (what: 'testLoss' | 'testAccuracy') =>
     runs.flatMap((run) =>
-      run.evaluated.flatMap(({ epoch, [what]: value }): Point[] =>
-        value === null || !Number.isFinite(value) ? [] : [{ run: label(run), epoch, value }]
-      )
+      downsample(run.evaluated.flatMap(({ epoch, [what]: value }): Point[] => (value === null ? [] : [{ run: label(run), epoch, value }])))
     )
   const training = runs.flatMap((run) => downsample(run.progress.map(({ epoch, loss }) => ({ run: label(run), epoch, value: loss }))))
   const losses = [...training, ...test('testLoss')]
   const accuracies = test('testAccuracy')
-  const common = { names: runs.map(label), epochs: Math.max(...[...losses, ...accuracies].map(({ epoch }) => epoch)) }
+  const common = { names: runs.map(label), epochs: greatest([...losses, ...accuracies].map(({ epoch }) => epoch)) }
   const bold = { strokeWidth: 2.5, point: { size: 36, filled: true } }
   const ofLoss = panel({ ...common, title: 'loss: training thin, test bold', what: 'loss', format: '.3~g', type: scaleFor(losses) }, [
     line(training, { strokeWidth: 1, opacity: 0.6 }),
@@ -93,12 +91,17 @@ function panel({ title, what, format, type, names, epochs }: Panel, layers: Laye
 /** Logarithmic if values differ by more than an order of magnitude. */
 function scaleFor(points: readonly Point[]): Panel['type'] {
   const values = points.map(({ value }) => value)
-  const [least, most] = [Math.min(...values), Math.max(...values)]
+  const [least, most] = [-greatest(values.map((value) => -value)), greatest(values)]
   return least > 0 && most / least > 10 ? 'log' : 'linear'
 }
 
 function label({ run, started }: RecordedRun): string {
   return started ? `${run}  ${started.model} on ${started.data}` : run
+}
+
+/** Of any number of numbers: a call takes about 100,000 arguments. */
+function greatest(values: readonly number[]): number {
+  return values.reduce((most, each) => Math.max(most, each), -Infinity)
 }
 
 /** Averages neighbouring points so that at most MAX_POINTS remain. */

@@ -75,6 +75,19 @@ describe('arbalest runs', function () {
     expect(channels.some(({ stdev }) => stdev > 5)).to.equal(true)
   })
 
+  it('lists and plots runs of any number of measurements', async () => {
+    const line = (event: object) => `${JSON.stringify({ run: 'measured', time: 1, ...event })}\n`
+    const measured = (i: number) => line({ event: 'evaluated', iteration: i, epoch: i / 1000, testLoss: 1 + 1 / i, testAccuracy: 0.5 })
+    await writeFile(
+      at('measured.jsonl'),
+      line({ event: 'run', options: {} }) + Array.from({ length: 150_000 }, (_, i) => measured(i + 1)).join('')
+    )
+    const { code, stdout, stderr } = await run(['runs', at('measured.jsonl'), '--plot', at('measured.svg')])
+    expect(code, stderr).to.equal(0)
+    expect(stdout).to.match(/ 50\.00% +1\.0000\n/)
+    expect((await readFile(at('measured.svg'), 'utf8')).length).to.be.below(1e6)
+  })
+
   it('shows a run that was killed as unfinished, with whole lines to the end', async () => {
     const log = at('killed.jsonl')
     const { child, ended, said } = start([...TINY, '--steps', '100000000', '--log', log, '--json'])
