@@ -22,11 +22,18 @@ interface FollowedLog {
   skips: boolean
 }
 
+interface FollowedRun {
+  readonly board: RunBoard
+  /** The log that has told of it last, and the time of that event. */
+  log: FollowedLog
+  last: number
+}
+
 /** The runs of a log, or of all logs of a folder: those that are over, and those that still write. */
 export class LogFollower implements DashboardSource {
   readonly #path: string
   readonly #logs = new Map<string, FollowedLog>()
-  readonly #boards = new Map<string, { readonly board: RunBoard; last: number }>()
+  readonly #boards = new Map<string, FollowedRun>()
   #lookedForFiles = -Infinity
 
   private constructor(path: string) {
@@ -70,7 +77,7 @@ export class LogFollower implements DashboardSource {
       const lines = (log.rest + text).split('\n')
       log.rest = lines.pop()!
       for (const line of lines) {
-        if (!log.skips) this.#take(line)
+        if (!log.skips) this.#take(line, log)
         log.skips = false
       }
       if (log.rest.length > LONGEST_LINE) Object.assign(log, { rest: '', skips: true })
@@ -84,15 +91,16 @@ export class LogFollower implements DashboardSource {
     return buffer.toString('utf8', 0, bytesRead)
   }
 
-  #take(text: string): void {
+  #take(text: string, log: FollowedLog): void {
     const line = parsedLine(text)
     if (!line) return
     const { run, time, ...event } = line
     if (event.event === 'run' && !this.#boards.has(run))
-      this.#boards.set(run, { board: new RunBoard(run, { name: run, began: time, isLive: false }), last: time })
+      this.#boards.set(run, { board: new RunBoard(run, { name: run, began: time, isLive: false }), log, last: time })
     const known = this.#boards.get(run)
-    if (!known) return
-    known.last = time
+    // Another log has a run too if it is a copy, a new name for the same file, or the run's second log.
+    if (!known || (known.log !== log && time <= known.last)) return
+    Object.assign(known, { log, last: time })
     try {
       known.board.take(event, time)
     } catch {

@@ -40,7 +40,14 @@ export interface RecordedRun {
 export async function readRuns(path: string): Promise<RecordedRun[]> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'give the path of a log, or of a folder of logs')
   const runs = await Promise.all((await logsOf(path)).map(runsOf))
-  return runs.flat().sort((a, b) => a.from - b.from)
+  return eachOnce(runs.flat()).sort((a, b) => a.from - b.from)
+}
+
+/** A run that is in several logs, as in a copy of one, is told by the log that goes on for longest. */
+export function eachOnce(runs: readonly RecordedRun[]): RecordedRun[] {
+  const byName = new Map<string, RecordedRun>()
+  for (const each of runs) if (each.until > (byName.get(each.run)?.until ?? -Infinity)) byName.set(each.run, each)
+  return [...byName.values()]
 }
 
 /** The log at a path, or those of a folder. Throws DATA_NOT_FOUND. */

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LogFollower } from '../../src/dashboard/log-follower.js'
 import { rejection } from '../support/rejection.js'
 import { FINISHED, progressAt, startedWith } from './support/board.js'
@@ -31,6 +32,27 @@ describe('a log that is followed', () => {
     appendFileSync(log, next.slice(30))
     await follower.look()
     expect(board.facts.iteration).to.equal(2)
+  })
+
+  it('takes each event of a run once, also where a second log has it and where its log is renamed', async () => {
+    const [log, copy] = [join(folder, 'a.jsonl'), join(folder, 'b.jsonl')]
+    const lost = (round: number) =>
+      line('a', { event: 'learnerLost', learner: 1, rank: 1, reason: '', code: null, round, iteration: 1, replacedBy: 2 }, now + round)
+    writeFileSync(log, begin('a') + lost(1))
+    writeFileSync(copy, begin('a') + lost(1))
+    const follower = await LogFollower.open(folder)
+    const [board, ...others] = follower.boards
+    expect(others).to.deep.equal([])
+    expect(board!.facts.deaths).to.equal(1)
+    appendFileSync(copy, lost(2))
+    appendFileSync(log, lost(2) + lost(3))
+    await follower.look()
+    expect(board!.facts.deaths).to.equal(3)
+    renameSync(log, join(folder, 'c.jsonl'))
+    appendFileSync(join(folder, 'c.jsonl'), lost(4))
+    await sleep(2_100)
+    await follower.look()
+    expect(board!.facts.deaths).to.equal(4)
   })
 
   it('does not stumble over lines that are no events, and tells runs that were interrupted', async () => {

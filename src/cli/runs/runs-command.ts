@@ -1,4 +1,5 @@
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
+import { eachOnce } from '../../observe/read-runs.js'
 import { differences, type OptionDifference } from '../../observe/run-differences.js'
 import { distinctions } from '../../observe/run-labels.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
@@ -27,7 +28,7 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
 /** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
 async function runRuns(paths: readonly string[], { run: wanted = [], compare = false, plot, json = false }: RunsFlags): Promise<ExitCode> {
   checkPlotName(plot)
-  const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
+  const all = eachOnce((await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat())
   const runs = chosen(all, wanted)
   const compared = { differences: differences(runs), metrics: comparedMetrics(runs), curves: commonPoints(runs) }
   if (plot !== undefined) await writePlot(plot, runs)

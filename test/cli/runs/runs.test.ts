@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import sharp from 'sharp'
@@ -28,6 +28,19 @@ describe('arbalest runs', function () {
     expect(rows).to.have.length(2)
     for (const row of rows) expect(row).to.match(/^\d{8}-\d{6}-[0-9a-f]{4}  mlp .*digits .*completed +1 +1\.00 +0:\d\d +\d\d\.\d\d%/)
     expect(rows.map((row) => /seed \d$/.exec(row)?.[0])).to.deep.equal(['seed 1', 'seed 2'])
+  })
+
+  it('lists a run once that is in several logs, by the log that goes on for longest', async () => {
+    const line = (event: object, time: number) => `${JSON.stringify({ run: 'a', time, ...event })}\n`
+    const begun = line({ event: 'run', options: {} }, 1) + line({ event: 'progress', iteration: 1, epoch: 1, loss: 1 }, 2)
+    await mkdir(at('twice'))
+    await writeFile(at('twice/1.jsonl'), begun)
+    await writeFile(at('twice/2.jsonl'), begun + line({ event: 'failed', code: 'INTERNAL', message: '' }, 3))
+    await writeFile(at('twice/3.jsonl'), begun)
+    for (const paths of [[at('twice')], [1, 2, 3].map((n) => at(`twice/${n}.jsonl`))]) {
+      const { lines } = await run(['runs', ...paths, '--json'])
+      expect(lines.map(({ run: name, state }) => [name, state])).to.deep.equal([['a', 'failed: INTERNAL']])
+    }
   })
 
   it('says which options differ', async () => {
