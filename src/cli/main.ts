@@ -8,6 +8,7 @@ import type * as Tenants from '../hosts/tenants.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
+import { missingCommand } from './missing-command.js'
 import { OutputLoss } from './output-loss.js'
 
 /** Loads modules one after the other. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
@@ -195,13 +196,11 @@ const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unkno
 
 /** An error of commander as one of ours, which refers to the help of the `selected` command. */
 function usageError(error: CommanderError, selected: string | undefined): ArbalestError {
-  const names = COMMANDS.map(({ name }) => name)
-  if (error.code === 'commander.help')
-    return new ArbalestError('INVALID_OPTION', `command: received none; use one of ${names.join(', ')}`, { cause: error })
   const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   const meant = error.code === 'commander.unknownOption' && selected === 'train' ? flagMeantBy(text) : undefined
   if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
+  const names = COMMANDS.map(({ name }) => name)
   const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
   return new ArbalestError(code, `${text}; see \`${help}\``, { cause: error })
 }
@@ -221,6 +220,18 @@ function commandOfProcess(argv: readonly string[]): readonly string[] {
   return trains && isHubProcess() ? ['hub', ...argv.filter((word) => word === '--json' || word === '--stack')] : argv
 }
 
+/** Carries out what the arguments say. What commander refuses is thrown as an error of ours. */
+async function carryOut(program: Command, argv: readonly string[], selected: string | undefined): Promise<void> {
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    // Help that was asked for.
+    if (error.exitCode === 0) return
+    throw error.code === 'commander.help' ? missingCommand(program, argv) : usageError(error, selected)
+  }
+}
+
 async function main(argv: readonly string[]): Promise<ExitCode> {
   // Read before commander does, for errors in the command line itself.
   const json = argv.includes('--json')
@@ -228,11 +239,13 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   const selected = selectedCommand(argv)
   let code: ExitCode = EXIT.done
   try {
-    await commandLine(selected, new OutputLoss(process), (result) => (code = result)).parseAsync(argv, { from: 'user' })
+    await carryOut(
+      commandLine(selected, new OutputLoss(process), (result) => (code = result)),
+      argv,
+      selected
+    )
     return code
-  } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
-    const failure = error instanceof CommanderError ? usageError(error, selected) : error
+  } catch (failure) {
     // Most errors meet all processes that a launcher has started: one of them tells it, and only the first one writes to stdout.
     const isFirst = isFirstProcess()
     if (!isFirst) await sleep(FIRST_SPEAKS_MS)

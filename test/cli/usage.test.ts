@@ -105,6 +105,20 @@ describe('The command line', () => {
     })
   }
 
+  it('says behind the help which command is missing or not known, among those that may stand there', async () => {
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [['help', 'trian'], /\nUNKNOWN_NAME: command: received "trian"; use one of crossover, .*; did you mean train\?\n$/],
+      [['data'], /\nINVALID_OPTION: data: received none; use one of get, check\n$/],
+      [['ctl', '--job', '3'], /\nINVALID_OPTION: ctl: received none; use one of status, .*\n$/],
+      [['ctl', 'help', 'puase'], /\nUNKNOWN_NAME: ctl: received "puase"; use one of measure, .*; did you mean pause\?\n$/]
+    ]
+    const all = await eachInTurn(cases.map(([args]) => args))
+    for (const [i, [, complaint]] of cases.entries()) {
+      expect(all[i]!.code).to.equal(2)
+      expect(all[i]!.stderr).to.match(complaint)
+    }
+  })
+
   it('tells every option at fault at once, each as it was typed, a line each', async () => {
     const { code, stderr } = await run(['train', '--learning-rate', '-1', '--batch', '0', '--alpha', '2'])
     expect(code).to.equal(2)
