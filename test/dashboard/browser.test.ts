@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'puppeteer-core'
 import { Dashboard } from '../../src/dashboard/dashboard.js'
 import type { RunBoard } from '../../src/dashboard/run-board.js'
+import { MOST_VIEWERS } from '../../src/dashboard/viewers.js'
 import type { Job } from '../../src/run/job.js'
 import { train } from '../../src/run/train.js'
 import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
+import { Stream } from './support/client.js'
 import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
 
 /** Learner 1 dies after some steps; its successor does not. */
@@ -124,6 +126,17 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#charts article:nth-of-type(4) .heading', /^Samples per seconditeration 151/)
     expect((await (await page.$('#charts .u-over'))!.boundingBox())!.y).to.equal(y)
     expect(faults).to.deep.equal([])
+  })
+
+  it('says why it shows nothing where too many pages watch the run', async () => {
+    const dashboard = await openDashboard(newBoard())
+    const streams = Array.from({ length: MOST_VIEWERS }, () => new Stream(dashboard.url))
+    await Promise.all(streams.map((stream) => stream.next()))
+    const { page } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#connection', /^too many pages watch this run: close one, and reload$/)
+    for (const stream of streams) stream.close()
+    await page.reload()
+    await awaitText(page, '#connection', /^live$/)
   })
 
   it('shows of a run what it has: no tuner without a search, errors instead of an accuracy, colours that are there', async () => {

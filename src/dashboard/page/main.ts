@@ -37,7 +37,9 @@ readUpdates()
 function readUpdates(): void {
   const stream = new EventSource('events')
   stream.addEventListener('error', () => {
-    if (!hasEnded) connection('lost', stream.readyState === EventSource.CLOSED ? 'the run has gone' : 'connecting again')
+    if (hasEnded) return
+    if (stream.readyState === EventSource.CLOSED) void tellRefusal()
+    else connection('lost', 'connecting again')
   })
   stream.addEventListener('message', ({ data }: MessageEvent<string>) => {
     const update = JSON.parse(data) as DashboardUpdate
@@ -54,6 +56,15 @@ function readUpdates(): void {
     // A page in the background draws nothing, and keeps what it gets.
     requestAnimationFrame(show)
   })
+}
+
+/** The server refuses a stream where too many pages have one. Another one, which has its port since the run has gone, refuses everything. */
+async function tellRefusal(): Promise<void> {
+  const isThere = await fetch('icon.svg').then(
+    ({ ok }) => ok,
+    () => false
+  )
+  connection('lost', isThere ? 'too many pages watch this run: close one, and reload' : 'the run has gone')
 }
 
 function connection(state: string, text: string): void {
