@@ -1,11 +1,13 @@
 import { start, type REPLServer } from 'node:repl'
+import { messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
-import { train, type Job } from '../index.js'
+import { ArbalestError, train, type Job } from '../index.js'
 import { asTyped } from './as-typed.js'
 import type { DefineCommand } from './command.js'
 import { chosenConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { eventMessage } from './reporters/messages.js'
+import { external } from './text.js'
 import { trainOptionsOf } from './train-flags.js'
 
 const NOTES = `
@@ -57,7 +59,8 @@ async function show(job: Job, prompt: REPLServer): Promise<void> {
     }
   } catch (error) {
     // `job.finished` rejects with it once the prompt is left.
-    prompt.output.write(`${arbalest.ArbalestError.name}: ${error instanceof Error ? error.message : String(error)}\n`)
+    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    prompt.output.write(`${code}: ${external(messageOf(error))}\n`)
     prompt.displayPrompt(true)
   }
 }

@@ -30,4 +30,20 @@ export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 
     expect(code, stderr).to.equal(0)
     expect(stdout).to.match(/stopped after/)
   })
+
+  it('tells the failure of its run at the prompt by its code, and ends with it', async () => {
+    await using folder = await Folder.make()
+    const config = join(folder.path, 'run.mjs')
+    await writeFile(
+      config,
+      "export default { model: 'mlp', data: 'digits', learners: 1, optimiser: { learningRate: 1e9 }, until: { steps: 100 } }"
+    )
+    const repl = start(['repl', config], { env: { ARBALEST_TOP: 'off' } })
+    await repl.said('the loss was not a finite number')
+    repl.child.stdin!.end()
+    const { code, stdout, stderr } = await repl.ended
+    expect(stdout).to.match(/^(> )?LOSS_NOT_FINITE: optimiser\.learningRate: /m)
+    expect(stderr).to.match(/^LOSS_NOT_FINITE: /)
+    expect(code).to.equal(1)
+  })
 })
