@@ -185,4 +185,20 @@ describe('operators', function () {
         const { y } = runOnce(backend, 'f32', use, { x: Float64Array.of(3e38, 1e38, -3e38, 0) }).outputs
         expect(Array.from(y!, Math.abs)).to.deep.equal([3e38, 1e38, 0, 0].map(Math.fround))
       })
+
+  for (const { name: backend } of testedBackends())
+    for (const [what, kind, attributes] of [
+      ['gelu', 'geluBackward', { approximate: 0 }],
+      ['gelu by tanh', 'geluBackward', { approximate: 1 }],
+      ['silu', 'siluBackward', {}]
+    ] as const)
+      it(`${backend} gives the gradient of ${what} at the largest numbers as finite`, () => {
+        const [x, gy] = [activation(4), activation(4)]
+        const use: OperatorCase = { kind, name: 'large', attributes, inputs: { x, gy }, outputs: { gx: activation(4) } }
+        const { gx } = runOnce(backend, 'f32', use, {
+          x: Float64Array.of(3e38, 1e20, -1e20, -3e38),
+          gy: Float64Array.of(1, 2, 3, 4)
+        }).outputs
+        expect(Array.from(gx!, Math.abs)).to.deep.equal([1, 2, 0, 0])
+      })
 })

@@ -63,6 +63,7 @@ struct Gelu {
   explicit Gelu(const Attributes& attributes) : approximate(attributes.number("approximate") != 0) {}
   static constexpr bool kKeepsZero = true;
   static constexpr float kRoot = 0.797884561f, kCubic = 0.044715f;  // sqrt(2 / pi)
+  static constexpr float kLarge = 1e9f;                             // one of the shares is 0 there
 
   template <class T> Floats value(Floats x) const {
     if (approximate) return x * shares<T>(x).below;
@@ -72,7 +73,9 @@ struct Gelu {
   template <class T> Floats slope(Floats x) const {
     if (approximate) {
       const Shares s = shares<T>(x);
-      return s.below + x * s.below * s.above * (2.0f * kRoot) * (1.0f + 3.0f * kCubic * x * x);
+      // The square of a large x would be infinite, and is a factor of 0.
+      const Floats bounded = clamped(x, kLarge);
+      return s.below + x * s.below * s.above * (2.0f * kRoot) * (1.0f + 3.0f * kCubic * bounded * bounded);
     }
     const Normal normal = standard_normal<T>(x);
     return normal.cumulative + x * normal.density;

@@ -49,11 +49,13 @@ struct Gelu {
 
 // As logistic(2u) it has not the cancellation that 1 + tanh(u) has for negative u.
 struct GeluByTanh {
+  static constexpr float kLarge = 1e9f;  // the share is 0 or 1 there
   EVERYWHERE static float share(float x) { return logistic(2 * kRoot * (x + kCubic * x * x * x)); }
   EVERYWHERE float value(float x) const { return x * share(x); }
   EVERYWHERE float slope(float x) const {
-    const float s = share(x);
-    return s + x * 2 * s * (1 - s) * kRoot * (1 + 3 * kCubic * x * x);
+    // Twice a large x, and its square, would be infinite, and are factors of 0.
+    const float s = share(x), bounded = x > kLarge ? kLarge : x < -kLarge ? -kLarge : x;
+    return s + x * s * (1 - s) * 2 * kRoot * (1 + 3 * kCubic * bounded * bounded);
   }
 };
 
