@@ -1,18 +1,8 @@
 import { REAL_CLOCK, type Clock } from './clock.js'
 import type { Children } from './context.js'
+import { ThreadDispatcher, type Dispatcher } from './dispatcher.js'
 import type { RuntimeEvent } from './events.js'
-import { microtask } from './promises.js'
 import type { WorkerHost } from './worker-thread.js'
-
-/** Runs the turns of one thread's actors. */
-export interface Dispatcher {
-  /** Runs `turn`, which must not throw, soon and never inside the call. */
-  dispatch(turn: () => void): void
-  /** As `dispatch`, but after the messages that have arrived from other threads meanwhile. */
-  defer(turn: () => void): void
-  /** The most messages that a mailbox handles in a row before other turns run. */
-  readonly throughput: number
-}
 
 /** Everything that the actors of one thread share. Tests provide their own, with virtual time and a seeded order of turns. */
 export interface Environment extends WorkerHost {
@@ -53,21 +43,4 @@ export function threadEnvironment(workerEntry: URL, publish: (event: RuntimeEven
     createChildren: (parent, fail) => new childrenClass(parent, environment, fail)
   }
   return environment
-}
-
-/** Turns in a row after which the event loop, with its timers and ports, runs once. */
-const TURNS_PER_LOOP = 1024
-
-class ThreadDispatcher implements Dispatcher {
-  readonly throughput = TURNS_PER_LOOP
-  #turns = 0
-
-  dispatch(turn: () => void): void {
-    if (++this.#turns % TURNS_PER_LOOP === 0) setImmediate(turn)
-    else microtask(turn)
-  }
-
-  defer(turn: () => void): void {
-    setImmediate(turn)
-  }
 }

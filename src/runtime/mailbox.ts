@@ -1,8 +1,10 @@
 import { Fifo } from './fifo.js'
-import type { Dispatcher } from './environment.js'
+import type { Dispatcher } from './dispatcher.js'
 
 /** What the runtime itself does to an actor. It must not throw, nor its promise reject. */
 export type SystemMessage = () => void | Promise<void>
+
+export type MailboxDispatcher = Pick<Dispatcher, 'dispatch' | 'throughput' | 'handled'>
 
 /**
  * Handles messages one at a time, in order, and never inside the call that puts them here. The runtime's own messages go before those of
@@ -10,7 +12,7 @@ export type SystemMessage = () => void | Promise<void>
  */
 export class Mailbox<T> {
   readonly #handle: (item: T) => void | Promise<void>
-  readonly #dispatcher: Pick<Dispatcher, 'dispatch' | 'throughput'>
+  readonly #dispatcher: MailboxDispatcher
   readonly #system = new Fifo<SystemMessage>()
   readonly #user = new Fifo<T>()
   #open = false
@@ -19,7 +21,7 @@ export class Mailbox<T> {
   #idle: (() => void) | undefined
 
   /** `handle` must not throw, nor its promise reject. */
-  constructor(dispatcher: Pick<Dispatcher, 'dispatch' | 'throughput'>, handle: (item: T) => void | Promise<void>) {
+  constructor(dispatcher: MailboxDispatcher, handle: (item: T) => void | Promise<void>) {
     this.#dispatcher = dispatcher
     this.#handle = handle
   }
@@ -79,15 +81,20 @@ export class Mailbox<T> {
   }
 
   #run(): void {
+    let overdue = false
     for (let left = this.#dispatcher.throughput; this.#waiting; left--) {
-      if (left === 0) return this.#dispatcher.dispatch(() => this.#run())
+      if (left === 0 || overdue) return this.#dispatcher.dispatch(() => this.#run())
       const systemMessage = this.#system.shift()
       const done = systemMessage ? systemMessage() : this.#handle(this.#user.shift()!)
-      if (done === undefined) continue
-      void done.then(() => this.#dispatcher.dispatch(() => this.#run()))
-      return
+      if (done !== undefined) return void done.then(() => this.#continue())
+      overdue = this.#dispatcher.handled()
     }
     this.#running = false
     this.#idle?.()
+  }
+
+  #continue(): void {
+    this.#dispatcher.handled()
+    this.#dispatcher.dispatch(() => this.#run())
   }
 }

@@ -43,6 +43,14 @@ describe('actors', () => {
         expect(await recorder.ask.turns()).to.be.greaterThan(early)
       })
 
+      it('end after the current message when they are stopped, though many others wait', async () => {
+        const recorder = await spawn()
+        for (let i = 0; i < 1000; i++) recorder.tell.compute(10)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        expect(await recorder.stop()).to.deep.equal({ kind: 'stopped' })
+        expect(system.deadLetters).to.be.greaterThan(0)
+      })
+
       it('may defer a reply beyond the end of their turn', async () => {
         const recorder = await spawn()
         const answer = recorder.ask.wait()

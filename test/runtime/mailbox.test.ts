@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Mailbox } from '../../src/runtime/mailbox.js'
 
-const TURNS = { dispatch: queueMicrotask, throughput: 3 }
+const TURNS = { dispatch: queueMicrotask, throughput: 3, handled: () => false }
 
 describe('a mailbox', () => {
   it('handles nothing before it is open, then everything in order', async () => {

@@ -1,6 +1,6 @@
 import { ArbalestError } from '../../errors.js'
 import type { VirtualClock } from '../clock.js'
-import type { Dispatcher } from '../environment.js'
+import type { Dispatcher } from '../dispatcher.js'
 
 /** Real milliseconds after which waiting for a promise that never settles fails. */
 const REAL_DEADLINE = 10_000
@@ -23,6 +23,11 @@ export class SeededDispatcher implements Dispatcher {
 
   defer(turn: () => void): void {
     this.#turns.push(turn)
+  }
+
+  /** Time stands still during a turn. */
+  handled(): boolean {
+    return false
   }
 
   /** Runs turns until none is left; time stands still. */

@@ -29,6 +29,12 @@ export class Recorder {
     return this.#log
   }
 
+  /** Computes for so many milliseconds. */
+  compute(milliseconds: number): void {
+    const end = performance.now() + milliseconds
+    while (performance.now() < end);
+  }
+
   /** Keeps itself busy with messages to itself for ever. */
   turn(): void {
     this.#turns++
