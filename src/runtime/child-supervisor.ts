@@ -18,6 +18,7 @@ import {
   type RestartStrategy,
   type SupervisionPolicy
 } from './supervision-policy.js'
+import { messageAsItIs } from './wire-protocol.js'
 import { WorkerIncarnation } from './worker-incarnation.js'
 
 const DEFAULT_START_DEADLINE = 60_000
@@ -78,7 +79,7 @@ export class ChildSupervisor implements Children {
       }
       return WorkerIncarnation.start(start, owner, this.#environment, workerEntry, signal)
     }
-    return this.#begin({ ...specOf(name, how), begin })
+    return this.#begin({ ...specOf(name, how), begin, kept: messageAsItIs })
   }
 
   spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
@@ -105,7 +106,7 @@ export class ChildSupervisor implements Children {
     const { shutdown } = spec
     const begin: ChildSpec['begin'] = (owner, _window, restarted, signal) =>
       LocalIncarnation.start({ name, load, options, restarted, shutdown }, owner, this.#environment, signal)
-    return this.#begin({ ...spec, begin })
+    return this.#begin({ ...spec, begin, kept: (message) => message })
   }
 
   async #begin<A extends object>(spec: ChildSpec): Promise<ActorRef<A>> {
@@ -195,7 +196,7 @@ export class ChildSupervisor implements Children {
   }
 }
 
-function specOf(name: string, how: SpawnOptions): Omit<ChildSpec, 'begin'> {
+function specOf(name: string, how: SpawnOptions): Omit<ChildSpec, 'begin' | 'kept'> {
   const { restart = 'temporary', shutdown = DEFAULT_SHUTDOWN, deadline = DEFAULT_START_DEADLINE, mailbox = {} } = how
   return { name, restart, shutdown, startDeadline: deadline, mailbox }
 }

@@ -18,6 +18,8 @@ export interface ChildSpec {
   readonly shutdown: number
   readonly startDeadline: number
   readonly mailbox: MailboxOptions
+  /** What becomes of a message that waits at its sender. */
+  readonly kept: (message: UserMessage) => UserMessage
   readonly begin: (owner: IncarnationOwner, window: number, restarted: ExitReason | undefined, signal: AbortSignal) => Promise<Incarnation>
 }
 
@@ -49,7 +51,8 @@ export class Child implements Recipient, IncarnationOwner {
     this.#flow = new FlowControl(
       spec.mailbox,
       (message) => this.#refuse(message),
-      (message) => message[0] === 'tell' || this.#pending.has(message[1])
+      (message) => message[0] === 'tell' || this.#pending.has(message[1]),
+      spec.kept
     )
     this.ref = new ActorRef(spec.name, this, this.#pending)
   }

@@ -32,6 +32,27 @@ export function transfer<T extends object>(value: T, list: readonly Transferable
   return value
 }
 
+/** Whether one of the values can be changed after it was sent: each but a primitive. */
+export function canChange(values: readonly unknown[]): boolean {
+  return values.some((value) => (typeof value === 'object' && value !== null) || typeof value === 'function')
+}
+
+/**
+ * The values of a message that waits for its turn to be posted, as they are now: what its sender changes later does not reach them. Objects that they are marked to
+ * transfer are moved, as in a message that is posted at once. What cannot be cloned is returned as it is, for the port refuses it.
+ */
+export function snapshotOf(values: readonly unknown[]): readonly unknown[] {
+  if (!canChange(values)) return values
+  const lists = values.map((value) => transfersOf([value], undefined))
+  try {
+    const copy = structuredClone({ values, lists }, { transfer: lists.flatMap((list) => list ?? []) as never })
+    for (const [i, list] of copy.lists.entries()) if (list) transfer(copy.values[i] as object, list)
+    return copy.values
+  } catch {
+    return values
+  }
+}
+
 /** `found` together with the lists that the values are marked with; undefined if both are empty. */
 export function transfersOf(values: readonly unknown[], found: Transferable[] | undefined): Transferable[] | undefined {
   let all = found

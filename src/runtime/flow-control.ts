@@ -33,14 +33,21 @@ export class FlowControl {
   readonly #whenFull: OverflowPolicy
   readonly #refuse: (message: UserMessage) => void
   readonly #wanted: (message: UserMessage) => boolean
+  readonly #kept: (message: UserMessage) => UserMessage
   readonly #held = new Fifo<UserMessage>()
   #incarnation: Incarnation | undefined
   #credits = 0
+  #draining = false
   #closed = false
   #roomWaiters: (() => void)[] = []
 
-  /** `refuse` is called for a message without room. A held message that is no longer `wanted` is not sent. */
-  constructor(options: MailboxOptions, refuse: (message: UserMessage) => void, wanted: (message: UserMessage) => boolean) {
+  /** `refuse` is called for a message without room. A message is held as it is `kept`; one that is no longer `wanted` is not sent. */
+  constructor(
+    options: MailboxOptions,
+    refuse: (message: UserMessage) => void,
+    wanted: (message: UserMessage) => boolean,
+    kept: (message: UserMessage) => UserMessage
+  ) {
     const { capacity = DEFAULT_CAPACITY, whenFull = 'wait' } = options
     if (!Number.isInteger(capacity) || capacity < 1) throw invalidOption('mailbox.capacity', capacity, 'use a whole number of 1 or more')
     if (!['wait', 'reject', 'dropOldest'].includes(whenFull)) {
@@ -50,6 +57,7 @@ export class FlowControl {
     this.#whenFull = whenFull
     this.#refuse = refuse
     this.#wanted = wanted
+    this.#kept = kept
     // A message on its way can no longer be dropped: with `dropOldest`, fewer are sent ahead.
     this.window = whenFull === 'dropOldest' ? Math.max(1, capacity >> 2) : capacity
   }
@@ -115,17 +123,21 @@ export class FlowControl {
   #hold(message: UserMessage): void {
     const incarnation = this.#receiver
     if (this.#whenFull === 'reject' && (incarnation || this.#held.size >= this.#capacity)) return this.#refuse(message)
-    this.#held.push(message)
+    this.#held.push(this.#kept(message))
     const limit = incarnation ? Math.max(1, this.#capacity - this.window) : this.#capacity
     if (this.#whenFull === 'dropOldest' && this.#held.size > limit) this.#refuse(this.#held.shift()!)
   }
 
   #drain(): void {
+    // A message that cannot be cloned returns its credit at once.
+    if (this.#draining) return
+    this.#draining = true
     while (this.#hasCredit && this.#held.size > 0) {
       const message = this.#held.shift()!
       if (!this.#wanted(message)) continue
       this.#credits--
       this.#incarnation!.send(message)
     }
+    this.#draining = false
   }
 }

@@ -1,5 +1,5 @@
 import type { MessagePort, Transferable } from 'node:worker_threads'
-import { transfersOf } from './cloneable.js'
+import { canChange, snapshotOf, transfersOf } from './cloneable.js'
 import type { PortableError } from './errors-across-threads.js'
 import { microtask } from './promises.js'
 
@@ -59,7 +59,7 @@ const FIXED_LENGTH = [
 ] as const
 const BY_CODE = new Map<unknown, (typeof FIXED_LENGTH)[number]>(FIXED_LENGTH.map((row) => [row[0], row]))
 
-/** Collects the messages of a turn and posts them as one packet when the turn ends. */
+/** Collects the messages of a turn and posts them as one packet when the turn ends, or with one that could be changed until then. */
 export class Outbox {
   readonly #port: MessagePort
   readonly #refused: (message: Message, error: Error) => void
@@ -74,7 +74,9 @@ export class Outbox {
   }
 
   post(message: Message): void {
-    if (this.#waiting.push(message) === 1) microtask(this.#flush)
+    const waiting = this.#waiting.push(message)
+    if (canChange(sentValues(message))) this.flush()
+    else if (waiting === 1) microtask(this.#flush)
   }
 
   flush(): void {
@@ -128,6 +130,19 @@ export class Outbox {
     packet.push(NAME, method)
     return number
   }
+}
+
+/** The message with its arguments as they are now, for a sender that posts it later. */
+export function messageAsItIs(message: AskMessage | TellMessage): AskMessage | TellMessage {
+  if (message[0] === 'tell') return ['tell', message[1], snapshotOf(message[2])]
+  return ['ask', message[1], message[2], snapshotOf(message[3])]
+}
+
+/** The values of a message that belong to an actor or to the sender. The runtime changes none of its own. */
+function sentValues(message: Message): readonly unknown[] {
+  if (message[0] === 'ask') return message[3]
+  if (message[0] === 'tell') return message[2]
+  return message[0] === 'answer' ? [message[2]] : []
 }
 
 /** Reads the packets of one Outbox, in the order in which they were posted. */

@@ -111,6 +111,41 @@ describe('Workers', () => {
     expect(buffer.byteLength).to.equal(0)
   })
 
+  it('receive arguments, and send answers, as they were at the time, whatever changes them in the same turn', async () => {
+    const actor = await spawn()
+    const numbers = new Float32Array(1)
+    const kept = [1, 2, 3].map((number) => {
+      numbers[0] = number
+      actor.tell.keep(numbers)
+      return actor.ask.kept()
+    })
+    expect(await Promise.all(kept)).to.deep.equal([[1], [1, 2], [1, 2, 3]])
+  })
+
+  it('receive the arguments of a message that waits at its sender as they were when it was sent', async () => {
+    const actor = await spawn({ mailbox: { capacity: 1 } })
+    actor.suspend()
+    const [numbers, moved] = [new Float32Array(1), Float32Array.of(4)]
+    for (const number of [1, 2, 3]) {
+      numbers[0] = number
+      actor.tell.keep(numbers)
+    }
+    actor.tell.keep(transfer(moved, [moved.buffer]))
+    expect(moved).to.have.length(0)
+    actor.resume()
+    expect(await actor.ask.kept()).to.deep.equal([1, 2, 3, 4])
+  })
+
+  it('refuse any number of messages that cannot be cloned, also those that waited at their sender', async () => {
+    const actor = await spawn({ mailbox: { capacity: 1 } })
+    actor.suspend()
+    actor.tell.tick()
+    const asks = Array.from({ length: 20_000 }, () => rejection(actor.ask.keep([(() => {}) as never])))
+    actor.resume()
+    for (const error of await Promise.all(asks)) expect(error).to.have.property('name', 'DataCloneError')
+    expect(await actor.ask.kept()).to.deep.equal([])
+  })
+
   it('refuse options that cannot be cloned', async () => {
     const spawning = system.spawn<typeof Resident>(MODULE, 'Resident', { call: () => {} })
     expect(await rejection(spawning)).to.have.property('name', 'DataCloneError')

@@ -4,6 +4,7 @@ import type { ActorContext } from '../../../src/runtime/context.js'
 /** Tells of its thread, and keeps it busy. */
 export class Resident {
   readonly #context: ActorContext<Resident>
+  readonly #kept: number[] = []
   #ticks = 0
 
   constructor(_options: object, context: ActorContext<Resident>) {
@@ -44,6 +45,16 @@ export class Resident {
     setTimeout(() => {
       throw new Error('failed outside')
     })
+  }
+
+  /** Keeps the first number of each. */
+  keep(numbers: { readonly [i: number]: number }): void {
+    this.#kept.push(numbers[0]!)
+  }
+
+  /** The numbers themselves: later messages add others. */
+  kept(): readonly number[] {
+    return this.#kept
   }
 
   take(buffer: ArrayBuffer): number {
