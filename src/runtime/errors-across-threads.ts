@@ -1,8 +1,8 @@
 import { ArbalestError, shown, type ErrorCode } from '../errors.js'
 
 /**
- * An error as plain data. Structured cloning alone loses an error's class, code and data; this form keeps name, message, stack, code, data
- * and the chain of causes, and an ArbalestError arrives as an ArbalestError.
+ * An error as plain data. Structured cloning alone loses an error's class, code and data; this form keeps name, message, stack, code, data,
+ * the chain of causes and the errors of an AggregateError, and an ArbalestError arrives as an ArbalestError.
  */
 export type PortableError =
   | {
@@ -11,9 +11,11 @@ export type PortableError =
       readonly name: string
       readonly message: string
       readonly stack: string | undefined
-      readonly code: string | undefined
+      readonly code: string | number | undefined
       readonly data: unknown
       readonly cause: PortableError | undefined
+      /** Of an AggregateError. */
+      readonly errors: readonly PortableError[] | undefined
     }
   /** The thrown value was not an error. */
   | { readonly kind: 'value'; readonly value: unknown }
@@ -38,13 +40,21 @@ export function packError(thrown: unknown, depth = 0): PortableError {
   return {
     kind: 'error',
     ours: thrown instanceof ArbalestError,
-    name: thrown.name,
-    message: thrown.message,
-    stack: thrown.stack,
-    code: typeof code === 'string' ? code : undefined,
+    // Any of them may have been replaced by what cannot be posted.
+    name: textOf(thrown.name),
+    message: textOf(thrown.message),
+    stack: typeof thrown.stack === 'string' ? thrown.stack : undefined,
+    code: typeof code === 'string' || typeof code === 'number' ? code : undefined,
     data: cloneable(data),
-    cause: thrown.cause === undefined || depth === DEEPEST_CAUSE ? undefined : packError(thrown.cause, depth + 1)
+    cause: thrown.cause === undefined || depth === DEEPEST_CAUSE ? undefined : packError(thrown.cause, depth + 1),
+    errors: thrown instanceof AggregateError ? packErrors(thrown, depth) : undefined
   }
+}
+
+function packErrors({ errors }: AggregateError, depth: number): PortableError[] {
+  if (depth === DEEPEST_CAUSE || !Array.isArray(errors)) return []
+  // Few levels: unlike a chain of causes, they branch.
+  return errors.map((error) => packError(error, Math.max(depth + 1, DEEPEST_CAUSE - 1)))
 }
 
 /** Restores the thrown value; ArbalestError and the built-in error classes keep their class. */
@@ -64,7 +74,10 @@ export function asError(thrown: unknown): Error {
 }
 
 function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown): Error {
-  const error = new (BUILT_IN[packed.name] ?? Error)(packed.message, cause === undefined ? undefined : { cause })
+  const options = cause === undefined ? undefined : { cause }
+  const error = packed.errors
+    ? new AggregateError(packed.errors.map(unpackError), packed.message, options)
+    : new (BUILT_IN[packed.name] ?? Error)(packed.message, options)
   if (error.name !== packed.name) define(error, 'name', packed.name)
   if (packed.code !== undefined) define(error, 'code', packed.code)
   if (packed.data !== undefined) define(error, 'data', packed.data)
@@ -73,6 +86,10 @@ function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown)
 
 function define(error: Error, key: string, value: unknown): void {
   Object.defineProperty(error, key, { value, configurable: true, writable: true })
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : shown(value)
 }
 
 function cloneable(value: unknown): unknown {

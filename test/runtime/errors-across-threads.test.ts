@@ -29,6 +29,27 @@ describe('errors across threads', () => {
     expect(odd).to.have.deep.property('data', { n: 1 })
   })
 
+  it('keep codes that are numbers, and the errors of an AggregateError with all their properties', () => {
+    const exit = Object.assign(new Error('Command failed'), { code: 2 })
+    expect(across(exit)).to.have.property('code', 2)
+    const all = across(new AggregateError([exit, new ArbalestError('DATA_CORRUPT', 'idx: short'), 'no error'], 'none', { cause: exit }))
+    expect(all).to.be.instanceOf(AggregateError).and.to.include({ name: 'AggregateError', message: 'none' })
+    const { errors, cause } = all as AggregateError
+    expect(errors).to.have.length(3)
+    expect(errors[0]).to.include({ message: 'Command failed', code: 2 })
+    expect(errors[1]).to.be.instanceOf(ArbalestError).with.property('code', 'DATA_CORRUPT')
+    expect(errors[2]).to.equal('no error')
+    expect(cause).to.have.property('code', 2)
+    const round = new AggregateError([])
+    round.errors = Array.from({ length: 30 }, () => round)
+    expect(across(round)).to.be.instanceOf(AggregateError)
+  })
+
+  it('arrive also where their name, message or stack was replaced by what cannot be cloned', () => {
+    const replaced = Object.assign(new Error('first'), { name: Symbol('odd'), message: () => {}, stack: [() => {}] })
+    expect(across(replaced)).to.be.instanceOf(Error).with.property('name', 'Symbol(odd)')
+  })
+
   it('survive properties that cannot be cloned, cyclic causes, and thrown values that are no errors', () => {
     const error = new ArbalestError('INTERNAL', 'odd data', { data: { call: () => {} } })
     expect(across(error)).to.have.property('code', 'INTERNAL')
