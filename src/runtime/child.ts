@@ -9,7 +9,7 @@ import type { Incarnation, IncarnationOwner, Outcome, UserMessage } from './inca
 import { ActorMeter } from './meter.js'
 import { PendingAsks } from './pending-asks.js'
 import { deferred } from './promises.js'
-import type { RestartType } from './supervision-policy.js'
+import { isRestarted, type RestartType } from './supervision-policy.js'
 
 /** How to start a child, and how to start it again. */
 export interface ChildSpec {
@@ -184,8 +184,14 @@ export class Child implements Recipient, IncarnationOwner {
   #incarnationEnded(reason: ExitReason): void {
     this.#incarnation = undefined
     this.#flow.disconnect()
-    this.#pending.rejectSent(reason, this.#flow.heldAsks())
+    this.#pending.rejectSent(reason, this.#flow.heldAsks(), this.#returns(reason))
     if (!this.#halting || this.#leaving) this.#onExit(reason)
+  }
+
+  /** Whether another incarnation is to follow the one that has ended. */
+  #returns(reason: ExitReason): boolean {
+    if (this.#leaving) return false
+    return this.#halting ? this.spec.restart !== 'temporary' : isRestarted(this.spec.restart, reason)
   }
 
   #abortStart(starting: AbortController, deadline: number): void {

@@ -107,10 +107,11 @@ export class PendingAsks {
     if (next !== Infinity) this.#setTimer(next)
   }
 
-  /** An incarnation has ended and another will follow: the asks that it was sent reject, those that are still `held` wait. */
-  rejectSent(reason: ExitReason, held: ReadonlySet<number>): void {
+  /** An incarnation has ended: the asks that it was sent reject. Those that are still `held` wait for the next, or for `close`. */
+  rejectSent(reason: ExitReason, held: ReadonlySet<number>, restarted: boolean): void {
+    const fix = restarted ? 'it is restarted, ask it again' : undefined
     for (const [id, { method }] of this.#pending) {
-      if (!held.has(id)) this.settle(id, { error: this.#goneError(method, reason, 'it is restarted, ask it again') })
+      if (!held.has(id)) this.settle(id, { error: this.#goneError(method, reason, fix) })
     }
   }
 

@@ -56,6 +56,11 @@ export type RestartDecision =
   | { readonly kind: 'restart'; readonly delay: number; readonly failures: readonly Failure[] }
   | { readonly kind: 'escalate'; readonly failures: readonly Failure[] }
 
+/** Whether an actor that has ended without being asked to is to be restarted. */
+export function isRestarted(type: RestartType, reason: ExitReason): boolean {
+  return type === 'permanent' || (type === 'transient' && reason.kind !== 'stopped')
+}
+
 /**
  * What a parent does about a child that has ended without being asked to. `past` are the failures that the parent remembers; the decision
  * contains those to remember from now on, the oldest first. `chance` is in [0, 1). A pure function.
@@ -68,7 +73,7 @@ export function decide(
   backoff: RestartBackoff,
   chance: number
 ): RestartDecision {
-  if (type === 'temporary' || (type === 'transient' && failure.reason.kind === 'stopped')) return { kind: 'leave' }
+  if (!isRestarted(type, failure.reason)) return { kind: 'leave' }
   const failures = [...past.filter(({ at }) => failure.at - at < intensity.within), failure]
   if (failures.length > intensity.restarts) return { kind: 'escalate', failures }
   const whole = Math.min(backoff.longest, backoff.first * backoff.factor ** (failures.length - 1))

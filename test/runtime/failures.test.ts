@@ -92,6 +92,21 @@ describe('actors that fail', () => {
     expect(reason).to.have.nested.property('error.data').that.deep.equals({ iteration: 3 })
   })
 
+  for (const [restart, fix] of [
+    ['temporary', 'spawn the actor again'],
+    ['permanent', 'it is restarted, ask it again']
+  ] as const)
+    it(`say to an ask that was open whether it helps to repeat it: ${restart}`, async () => {
+      for (const spawned of [
+        await system.spawn<typeof Faulty>(ACTORS, 'Faulty', {}, { restart }),
+        await system.spawnLocal(Faulty, {}, { restart })
+      ]) {
+        const open = rejection(spawned.ask.later())
+        spawned.tell.fail()
+        expect(await open).to.have.property('message').that.contains(fix)
+      }
+    })
+
   it('keep the code of process.exit', async () => {
     const faulty = await inWorker()
     faulty.tell.exit(3)
