@@ -64,13 +64,15 @@ export class ActorRef<A extends object> {
   }
 }
 
+/** Names of methods that JavaScript itself calls, in `await` and in `JSON.stringify`: an object that is only passed on or logged must send nothing. */
+const CALLED_BY_JAVASCRIPT: ReadonlySet<string> = new Set(['then', 'toJSON'])
+
 /** An object that has every method: each calls `send` with its own name. The functions are cached by name. */
 export function methodProxy(send: (method: string, args: readonly unknown[]) => unknown): object {
   const methods = new Map<string, (...args: unknown[]) => unknown>()
   return new Proxy(Object.create(null) as object, {
     get(_target, key) {
-      // Without `then` here, an `await` on the object would send a message of that name.
-      if (typeof key === 'symbol' || key === 'then') return undefined
+      if (typeof key === 'symbol' || CALLED_BY_JAVASCRIPT.has(key)) return undefined
       let method = methods.get(key)
       if (!method) methods.set(key, (method = (...args) => send(key, args)))
       return method

@@ -107,6 +107,13 @@ describe('actors that fail', () => {
       }
     })
 
+  it('are sent nothing by what awaits a ref or writes it as JSON', async () => {
+    const faulty = await inWorker()
+    expect(JSON.parse(JSON.stringify({ faulty }))).to.deep.equal({ faulty: { name: faulty.name, ask: {}, tell: {}, exited: {} } })
+    await Promise.all([faulty.ask, faulty.tell])
+    expect(await faulty.ask.alive()).to.equal(true)
+  })
+
   it('keep the code of process.exit', async () => {
     const faulty = await inWorker()
     faulty.tell.exit(3)
