@@ -67,7 +67,7 @@ export class ActorCell {
     } catch (error) {
       cell.#started.resolve(false)
       cell.#ending = true
-      cell.#timers.cancelAll()
+      cell.#timers.end()
       await cell.#children?.stop()
       throw error
     }
@@ -176,7 +176,7 @@ export class ActorCell {
     if (this.#ending) return
     this.#ending = true
     this.#options.onEnding?.()
-    this.#timers.cancelAll()
+    this.#timers.end()
     for (const envelope of this.#mailbox.close()) envelope.onLost?.(envelope.method)
     // It may end while its first hooks run.
     const done = Promise.all([this.#started.promise, this.#mailbox.idle()]).then(() => true)

@@ -12,6 +12,7 @@ export class TimerScheduler {
   readonly #clock: Clock
   readonly #deliver: (message: TimedMessage) => void
   readonly #armed = new Set<Cancel>()
+  #ended = false
 
   constructor(clock: Clock, deliver: (message: TimedMessage) => void) {
     this.#clock = clock
@@ -19,6 +20,7 @@ export class TimerScheduler {
   }
 
   after(milliseconds: number, message: TimedMessage): Cancel {
+    if (this.#ended) return () => {}
     const disarm = this.#clock.after(milliseconds, () => {
       this.#armed.delete(cancel)
       this.#deliver(message)
@@ -29,6 +31,7 @@ export class TimerScheduler {
 
   /** Skips a message while the previous one still waits, so that a slow actor's mailbox does not grow. */
   every(milliseconds: number, message: TimedMessage): Cancel {
+    if (this.#ended) return () => {}
     let waiting = false
     const fire = () => {
       disarm = this.#clock.after(milliseconds, fire)
@@ -40,7 +43,9 @@ export class TimerScheduler {
     return this.#register(() => disarm())
   }
 
-  cancelAll(): void {
+  /** The actor ends: its timers are cancelled, and those that its current message or its last hook sets are not armed. */
+  end(): void {
+    this.#ended = true
     for (const cancel of this.#armed) cancel()
   }
 
