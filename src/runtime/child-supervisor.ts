@@ -154,7 +154,7 @@ export class ChildSupervisor implements Children {
     }
   }
 
-  /** Returns why the member did not start; undefined if it runs, or is not to be restarted. */
+  /** Returns why the member did not start; undefined if it runs, or is not to run. */
   async #restart(member: Child, cause: Child, reason: ExitReason): Promise<ExitReason | undefined> {
     // A member that is still being spawned is left to its spawn, which reports a failure to the caller.
     if (member.gone || member.alive || member.starting) return undefined
@@ -167,7 +167,11 @@ export class ChildSupervisor implements Children {
       await member.start(reason)
       return undefined
     } catch (error) {
-      return { kind: 'failed', error: asError(error) }
+      const failed: ExitReason = { kind: 'failed', error: asError(error) }
+      if (!member.leaving) return failed
+      // It was stopped while it started, which is no failure: the others of its group follow.
+      this.#release(member, failed)
+      return undefined
     }
   }
 

@@ -44,6 +44,24 @@ describe('Supervision', () => {
   }
 
   for (const strategy of ['allForOne', 'restForOne'] as const)
+    it(`restarts, ${strategy}, the children behind one that is stopped before it has started again`, async () => {
+      const kit = new TestKit({ supervision: { strategy } })
+      const diary: Diary = []
+      const spawn = (name: string) => kit.until(kit.system.spawnLocal(Member, { diary }, { name, restart: 'permanent' }))
+      const first = await spawn('first')
+      const slow = kit.system.spawnLocal(Slow, { diary, clock: kit.clock, startTakes: 300 }, { name: 'slow', restart: 'permanent' })
+      const second = await kit.run(slow)
+      const third = await spawn('third')
+      first.tell.fail()
+      await kit.advance(100)
+      expect(diary.at(-1)).to.equal('slow starts')
+      const stopped = second.stop({ deadline: 50 })
+      await kit.advance(100)
+      expect(await kit.until(stopped)).to.have.nested.property('error.code', 'ABORTED')
+      expect(await kit.until(third.ask.alive())).to.equal(true)
+    })
+
+  for (const strategy of ['allForOne', 'restForOne'] as const)
     for (const restart of ['permanent', 'temporary'] as const)
       it(`does not restart, ${strategy}, a ${restart} child that is still starting`, async () => {
         const kit = new TestKit({ supervision: { strategy } })
