@@ -1,7 +1,7 @@
 import { ArbalestError, unknownName } from '../errors.js'
 import { DeferredReply, type ActorClass, type ActorHooks } from './actor.js'
 import { methodProxy, type ActorRef } from './actor-ref.js'
-import type { Cancel } from './clock.js'
+import { checkMilliseconds, type Cancel } from './clock.js'
 import type { ActorContext, Children } from './context.js'
 import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
@@ -217,8 +217,14 @@ export class ActorCell {
       get stopRequested() {
         return stopRequested()
       },
-      after: (milliseconds) => methodProxy((method, args) => this.#timers.after(milliseconds, { method, args })),
-      every: (milliseconds) => methodProxy((method, args) => this.#timers.every(milliseconds, { method, args })),
+      after: (milliseconds) => {
+        checkMilliseconds('after', milliseconds)
+        return methodProxy((method, args) => this.#timers.after(milliseconds, { method, args }))
+      },
+      every: (milliseconds) => {
+        checkMilliseconds('every', milliseconds)
+        return methodProxy((method, args) => this.#timers.every(milliseconds, { method, args }))
+      },
       supervise: (policy) => children().supervise(policy),
       spawn: (module, className, options, how) => this.#whileAlive(() => children().spawn(module, className, options, how)),
       spawnLocal: (actorClass, options, how) => this.#whileAlive(() => children().spawnLocal(actorClass, options, how)),

@@ -7,6 +7,7 @@ import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
 import { actorGone, type ExitReason } from './exit-reason.js'
 import { LocalIncarnation } from './local-incarnation.js'
+import { checkActorClass, checkModule, checkSpawn } from './spawn-checks.js'
 import {
   checkPolicy,
   decide,
@@ -54,12 +55,14 @@ export class ChildSupervisor implements Children {
     if (backoff) this.#backoff = { ...this.#backoff, ...backoff }
   }
 
-  spawn<C extends ActorClass>(
+  async spawn<C extends ActorClass>(
     module: URL,
     className: string,
     options: OptionsOf<C>,
     how: SpawnOptions = {}
   ): Promise<ActorRef<ActorOf<C>>> {
+    checkModule(module)
+    checkSpawn(how)
     const { workerEntry } = this.#environment
     if (!workerEntry) return this.#addLocal(className, how, () => loadActorClass(module.href, className), options)
     const name = this.#nameOf(className, how)
@@ -82,7 +85,9 @@ export class ChildSupervisor implements Children {
     return this.#begin({ ...specOf(name, how), begin, kept: messageAsItIs })
   }
 
-  spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+  async spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+    checkActorClass(actorClass)
+    checkSpawn(how)
     return this.#addLocal(actorClass.name, how, () => actorClass, options)
   }
 

@@ -1,3 +1,10 @@
+import { invalidOption } from '../errors.js'
+
+/** Throws INVALID_OPTION for what is no time. */
+export function checkMilliseconds(parameter: string, time: number): void {
+  if (typeof time !== 'number' || Number.isNaN(time)) throw invalidOption(parameter, time, 'use a number of milliseconds, or Infinity')
+}
+
 /** Cancels what was to happen; without effect once it has happened. */
 export type Cancel = () => void
 

@@ -1,5 +1,5 @@
-import { ArbalestError, invalidOption } from '../errors.js'
-import type { Clock, ResettableTimer } from './clock.js'
+import { ArbalestError } from '../errors.js'
+import { checkMilliseconds, type Clock, type ResettableTimer } from './clock.js'
 import { actorGone, describeExit, type ExitReason } from './exit-reason.js'
 import type { Outcome } from './incarnation.js'
 
@@ -50,11 +50,10 @@ export class PendingAsks {
   /** Opens an ask and calls `send` with its id, unless the ask is settled at once. Rejects with INVALID_OPTION for a deadline that is no number. */
   open(method: string, options: AskOptions, send: (id: number) => void): Promise<unknown> {
     const { deadline = DEFAULT_ASK_DEADLINE, signal } = options
-    if (typeof deadline !== 'number' || Number.isNaN(deadline))
-      return Promise.reject(invalidOption('deadline', deadline, 'use a number of milliseconds, or Infinity'))
-    if (this.#closed) return Promise.reject(this.#goneError(method, this.#closed))
-    if (signal?.aborted) return Promise.reject(this.#abortedError(method, signal))
     return new Promise((resolve, reject) => {
+      checkMilliseconds('deadline', deadline)
+      if (this.#closed) throw this.#goneError(method, this.#closed)
+      if (signal?.aborted) throw this.#abortedError(method, signal)
       const id = ++this.#lastId
       const due = deadline === Infinity ? Infinity : this.#clock.now() + Math.max(0, deadline)
       const removeAbortListener = signal && this.#listen(id, method, signal)

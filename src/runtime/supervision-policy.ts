@@ -39,7 +39,13 @@ export const DEFAULT_POLICY = {
 } as const satisfies SupervisionPolicy
 
 /** Throws INVALID_OPTION. */
-export function checkPolicy({ intensity }: SupervisionPolicy): void {
+export function checkPolicy({ strategy, intensity, backoff = {} }: SupervisionPolicy): void {
+  if (strategy !== undefined && !['oneForOne', 'restForOne', 'allForOne'].includes(strategy)) {
+    throw invalidOption('strategy', strategy, 'use oneForOne, restForOne or allForOne')
+  }
+  for (const [name, value] of Object.entries(backoff)) {
+    if (typeof value !== 'number' || !(value >= 0)) throw invalidOption(`backoff.${name}`, value, 'use a number of 0 or more')
+  }
   if (intensity && !(intensity.restarts >= 0 && intensity.within > 0)) {
     throw invalidOption('intensity', intensity, 'use restarts of 0 or more within more than 0 milliseconds')
   }

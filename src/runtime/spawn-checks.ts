@@ -1,0 +1,26 @@
+import { invalidOption } from '../errors.js'
+import { checkMilliseconds } from './clock.js'
+import type { LocalSpawnOptions, SpawnOptions } from './context.js'
+
+// What the types refuse, too: programs in JavaScript have none.
+
+/** Throws INVALID_OPTION for a module that is no URL: a path alone does not say which folder it begins at. */
+export function checkModule(module: URL | undefined): void {
+  // The class may be another's: test runners have one of their own.
+  if (typeof module?.href !== 'string') throw invalidOption('module', module, "use a URL, such as new URL('./actor.js', import.meta.url)")
+}
+
+/** Throws INVALID_OPTION. */
+export function checkActorClass(actorClass: unknown): void {
+  if (typeof actorClass !== 'function') throw invalidOption('actorClass', actorClass, 'use a class')
+}
+
+/** Throws INVALID_OPTION. */
+export function checkSpawn({ name, restart, shutdown, deadline }: LocalSpawnOptions & SpawnOptions): void {
+  if (name !== undefined && typeof name !== 'string') throw invalidOption('name', name, 'use a text')
+  if (restart !== undefined && !['permanent', 'transient', 'temporary'].includes(restart)) {
+    throw invalidOption('restart', restart, 'use permanent, transient or temporary')
+  }
+  if (shutdown !== undefined) checkMilliseconds('shutdown', shutdown)
+  if (deadline !== undefined) checkMilliseconds('deadline', deadline)
+}
