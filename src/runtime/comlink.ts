@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Endpoint } from 'comlink'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, shown, warn } from '../errors.js'
 import { packError, unpackError } from './errors-across-threads.js'
 import { hasClosed } from './port.js'
 
@@ -17,6 +16,13 @@ interface Request {
   readonly argumentList?: readonly { readonly type: string; readonly value: unknown }[]
 }
 
+/** An "Endpoint" of comlink's. Its own declarations need those of a browser, which a program on Node.js does not have. */
+export interface ComlinkEndpoint {
+  postMessage(message: unknown, transfer?: readonly unknown[]): void
+  addEventListener(type: string, listener: unknown): void
+  removeEventListener(type: string, listener: unknown): void
+}
+
 type Listener = (event: { readonly data: unknown }) => void
 
 /**
@@ -24,13 +30,15 @@ type Listener = (event: { readonly data: unknown }) => void
  * passed to `exposeToComlink`. Every call settles: it rejects when the actor has ended, when its deadline is over, and when the thread at
  * the other end has ended. Errors keep class, code, data and cause.
  */
-export function comlinkEndpoint(target: Callable | MessagePort): Endpoint {
+export function comlinkEndpoint(target: Callable | MessagePort): ComlinkEndpoint {
   return 'ask' in target ? new RefEndpoint(target) : new PortEndpoint(target)
 }
 
 /** Lets the thread at the other end of `port` call `target`. Returns the function that closes the port. */
 export function exposeToComlink(target: Callable, port: MessagePort): () => void {
-  port.on('message', (request: Request) => {
+  port.on('message', (request: Request | null) => {
+    // What a listener throws would end the process.
+    if (typeof request?.id !== 'string') return warn(`port: received ${shown(request)}; it takes only what comlink sends`)
     void answerTo(target, request, (thrown) => ({ isError: false, packed: packError(thrown), value: undefined })).then((answer) => {
       try {
         port.postMessage(answer)
@@ -92,7 +100,7 @@ class ListenerSet {
   }
 }
 
-class RefEndpoint extends ListenerSet implements Endpoint {
+class RefEndpoint extends ListenerSet implements ComlinkEndpoint {
   readonly #target: Callable
 
   constructor(target: Callable) {
@@ -109,7 +117,7 @@ class RefEndpoint extends ListenerSet implements Endpoint {
 }
 
 /** Records the open calls, to reject them when the other end closes: comlink alone would wait for ever. */
-class PortEndpoint extends ListenerSet implements Endpoint {
+class PortEndpoint extends ListenerSet implements ComlinkEndpoint {
   readonly #port: MessagePort
   readonly #open = new Map<string, string>()
   #closed = false
@@ -122,7 +130,7 @@ class PortEndpoint extends ListenerSet implements Endpoint {
     port.on('close', () => this.#end())
   }
 
-  postMessage(request: Request, transfer: Parameters<Endpoint['postMessage']>[1] = []): void {
+  postMessage(request: Request, transfer: readonly unknown[] = []): void {
     if (this.#closed) return this.#refuse(request.id, request.path.join('.'))
     this.#port.postMessage(request, transfer as never)
     this.#open.set(request.id, request.path.join('.'))

@@ -9,7 +9,7 @@ export type { ActorClass, ActorHooks, ActorOf, Asks, MethodName, OptionsOf, Tell
 export type { ActorRef } from './actor-ref.js'
 export type { Cancel, Clock } from './clock.js'
 export { transfer, type Cloneable } from './cloneable.js'
-export { comlinkEndpoint, exposeToComlink, type Callable } from './comlink.js'
+export { comlinkEndpoint, exposeToComlink, type Callable, type ComlinkEndpoint } from './comlink.js'
 export type { ActorContext, LocalSpawnOptions, ScheduledTells, Spawner, SpawnOptions } from './context.js'
 export type { DeadLetterCause, RuntimeEvent, RuntimeEvents } from './events.js'
 export { describeExit, type ExitReason } from './exit-reason.js'

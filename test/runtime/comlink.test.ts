@@ -7,6 +7,7 @@ import { comlinkEndpoint, exposeToComlink } from '../../src/runtime/comlink.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
+import { warningsIn } from '../support/warnings.js'
 import type { Faulty, Recorder } from './support/actors.js'
 
 const ACTORS = new URL('./support/actors.js', import.meta.url)
@@ -18,6 +19,18 @@ describe('Comlink', () => {
   afterEach(() => system.stop())
 
   const faulty = () => system.spawn<typeof Faulty>(ACTORS, 'Faulty', {})
+
+  it('leaves what is no call of comlink, with a warning, and answers what is', async () => {
+    const { port1, port2 } = new MessageChannel()
+    exposeToComlink(await faulty(), port1)
+    const remote = Comlink.wrap<Asks<Faulty>>(comlinkEndpoint(port2))
+    const warnings = await warningsIn(async () => {
+      for (const garbage of [null, 5, 'stop', {}]) port2.postMessage(garbage)
+      expect(await remote.alive()).to.equal(true)
+    })
+    expect(warnings).to.have.length(4)
+    remote[Comlink.releaseProxy]()
+  })
 
   for (const way of ['of a ref', 'of a port'] as const) {
     const endpointOf = (target: { readonly ask: object }) => {
