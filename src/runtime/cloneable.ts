@@ -5,13 +5,16 @@ type Plain = string | number | bigint | boolean | null | undefined | void
 /** Objects with methods that structured cloning copies whole. */
 type ClonedWhole = Date | RegExp | Error | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | MessagePort
 
+/** Compared as a whole: the conditional type below would follow a type of JSON, which is an array of itself, without end. */
+type PlainData = Plain | readonly PlainData[] | { readonly [key: string]: PlainData }
+
 /**
  * `T` if structured cloning can copy it to another thread; else a type without values, so that passing a function, a symbol or an object
  * with methods is a compile error. Values of type `unknown` are checked only when they are posted.
  */
 export type Cloneable<T> = unknown extends T
   ? T
-  : T extends Plain | ClonedWhole
+  : T extends Plain | ClonedWhole | PlainData
     ? T
     : T extends symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
       ? never

@@ -81,3 +81,13 @@ export async function wrongUses(system: ActorSystem, module: URL): Promise<void>
   // @ts-expect-error an option of the wrong type
   await system.spawn<typeof Faulty>(module, 'Faulty', { failToStart: 1 + wrong })
 }
+
+type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+
+/** Data of which the type is a union with itself. */
+export async function recursive(store: ActorRef<{ put(value: Json): Json; all(values: readonly Json[]): void }>): Promise<void> {
+  const stored: Json = await store.ask.put({ list: [1, null, { deep: ['x'] }] })
+  store.tell.all([stored])
+  // @ts-expect-error a function inside of plain data
+  store.tell.put({ call: () => {} })
+}
