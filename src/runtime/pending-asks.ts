@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { ArbalestError } from '../errors.js'
 import { checkMilliseconds, type Clock, type ResettableTimer } from './clock.js'
 import { actorGone, describeExit, type ExitReason } from './exit-reason.js'
@@ -81,6 +82,8 @@ export class PendingAsks {
 
   #listen(id: number, method: string, signal: AbortSignal): () => void {
     const abort = () => this.settle(id, { error: this.#abortedError(method, signal) })
+    // Any number of asks may share it, and Node warns of more than ten listeners.
+    setMaxListeners(0, signal)
     signal.addEventListener('abort', abort, { once: true })
     return () => signal.removeEventListener('abort', abort)
   }

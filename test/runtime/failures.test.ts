@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
+import { warningsIn } from '../support/warnings.js'
 import { rejection } from '../support/rejection.js'
 import { Faulty, type FaultyOptions } from './support/actors.js'
 
@@ -103,7 +104,9 @@ describe('actors that fail', () => {
       ]) {
         const open = rejection(spawned.ask.later())
         spawned.tell.fail()
-        expect(await open).to.have.property('message').that.contains(fix)
+        expect(await open)
+          .to.have.property('message')
+          .that.contains(fix)
       }
     })
 
@@ -132,6 +135,13 @@ describe('actors that fail', () => {
     const faulty = await here()
     await refused('INVALID_OPTION', () => faulty.askWith({ deadline: NaN }).alive(), 'deadline: received NaN')
     expect(await faulty.askWith({ deadline: 1_000 }).alive()).to.equal(true)
+  })
+
+  it('are asked any number of questions with one signal, without a warning', async () => {
+    const faulty = await here()
+    const { signal } = new AbortController()
+    const ask = async () => void (await Promise.all(Array.from({ length: 20 }, () => faulty.askWith({ signal }).alive())))
+    expect(await warningsIn(ask)).to.deep.equal([])
   })
 
   it('abort a start that takes too long, and end its thread', async () => {
