@@ -44,6 +44,7 @@ export class ActorCell {
   readonly #mailbox: Mailbox<Envelope>
   readonly #meter: ActorMeter
   readonly #timers: TimerScheduler
+  readonly #watches = new Set<Cancel>()
   /** Once its first hooks are done: whether they succeeded. */
   readonly #started = deferred<boolean>()
   readonly #idle = deferred()
@@ -67,7 +68,7 @@ export class ActorCell {
     } catch (error) {
       cell.#started.resolve(false)
       cell.#ending = true
-      cell.#timers.end()
+      cell.#endTimersAndWatches()
       await cell.#children?.stop()
       throw error
     }
@@ -172,11 +173,16 @@ export class ActorCell {
     )
   }
 
+  #endTimersAndWatches(): void {
+    this.#timers.end()
+    for (const cancel of this.#watches) cancel()
+  }
+
   async #end(reason: ExitReason): Promise<void> {
     if (this.#ending) return
     this.#ending = true
     this.#options.onEnding?.()
-    this.#timers.end()
+    this.#endTimersAndWatches()
     for (const envelope of this.#mailbox.close()) envelope.onLost?.(envelope.method)
     // It may end while its first hooks run.
     const done = Promise.all([this.#started.promise, this.#mailbox.idle()]).then(() => true)
@@ -239,12 +245,20 @@ export class ActorCell {
     return Promise.reject(new ArbalestError('INVALID_STATE', `${this.#options.name}: it is stopping; spawn its children before`))
   }
 
+  /** The promise of the other actor's end keeps its listener for as long as that actor lives, so the listener must not keep this one. */
   #watch(actor: ActorRef<object>): Cancel {
-    let watching = true
-    void actor.exited.then((reason) => {
-      if (watching && !this.#ending) this.#mailbox.putSystem(() => this.#terminated(actor.name, reason))
-    })
-    return () => void (watching = false)
+    const heard = (reason: ExitReason) => {
+      cancel()
+      this.#mailbox.putSystem(() => this.#terminated(actor.name, reason))
+    }
+    const watch: Watch = { heard }
+    const cancel = () => {
+      watch.heard = undefined
+      this.#watches.delete(cancel)
+    }
+    this.#watches.add(cancel)
+    tellAtExit(actor, watch)
+    return cancel
   }
 
   async #terminated(name: string, reason: ExitReason): Promise<void> {
@@ -254,6 +268,14 @@ export class ActorCell {
       this.fail(asError(error))
     }
   }
+}
+
+interface Watch {
+  heard: ((reason: ExitReason) => void) | undefined
+}
+
+function tellAtExit(actor: ActorRef<object>, watch: Watch): void {
+  void actor.exited.then((reason) => watch.heard?.(reason))
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

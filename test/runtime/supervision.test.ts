@@ -5,6 +5,7 @@ import type { RestartStrategy } from '../../src/runtime/supervision-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
+import { heap } from './support/heap.js'
 import { Guardian, Member, Parent, Slow, SlowParent, type Diary, type SlowToStop } from './support/supervised.js'
 
 const MODULE = new URL('./support/supervised.js', import.meta.url)
@@ -42,6 +43,14 @@ describe('Supervision', () => {
       for (const child of children) expect(await kit.run(child.ask.alive())).to.equal(true)
     })
   }
+
+  it('keeps nothing of actors that have ended while the one that they watched lives', async () => {
+    await using system = new ActorSystem()
+    const watches = await system.spawnLocal(Member, { diary: [] })
+    const before = heap()
+    for (let i = 0; i < 50; i++) await (await system.spawnLocal(Member, { diary: Array<string>(200_000).fill('kept'), watches })).stop()
+    expect(heap() - before).to.be.below(20_000_000)
+  })
 
   for (const strategy of ['allForOne', 'restForOne'] as const)
     it(`restarts, ${strategy}, the children behind one that is stopped before it has started again`, async () => {

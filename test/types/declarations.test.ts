@@ -16,7 +16,10 @@ describe('The declarations of the package', () => {
       writeFileSync(file, entries.map((entry) => `import ${JSON.stringify(entry.replace('.d.ts', '.js'))}\n`).join(''))
       const strict = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', 'nodenext', '--lib', 'es2023,esnext.disposable']
       const types = ['--typeRoots', join(ROOT, 'node_modules/@types'), '--types', 'node']
-      execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...strict, ...types, file], { cwd: folder, encoding: 'utf8' })
+      execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...strict, ...types, file], {
+        cwd: folder,
+        encoding: 'utf8'
+      })
     } catch (error) {
       throw new Error((error as { stdout?: string }).stdout ?? 'the compiler did not start', { cause: error })
     } finally {
