@@ -18,8 +18,11 @@ interface Request {
 
 /** An "Endpoint" of comlink's. Its own declarations need those of a browser, which a program on Node.js does not have. */
 export interface ComlinkEndpoint {
+  /** Makes a call of comlink's. */
   postMessage(message: unknown, transfer?: readonly unknown[]): void
+  /** Adds a listener for answers. */
   addEventListener(type: string, listener: unknown): void
+  /** Removes a listener. */
   removeEventListener(type: string, listener: unknown): void
 }
 

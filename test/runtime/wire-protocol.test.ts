@@ -7,12 +7,12 @@ import { transfer } from '../../src/runtime/cloneable.js'
 const primitive = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.constant(undefined))
 const value = fc.oneof(primitive, fc.array(fc.integer()), fc.record({ a: fc.boolean() }))
 const method = fc.constantFrom('note', 'then some', '', '__proto__', '7')
-const messageOf = (value: fc.Arbitrary<unknown>) => {
-  const args = fc.array(value, { maxLength: 5 })
+const messageOf = (one: fc.Arbitrary<unknown>) => {
+  const args = fc.array(one, { maxLength: 5 })
   return fc.oneof(
     fc.tuple(fc.constant('tell' as const), method, args),
     fc.tuple(fc.constant('ask' as const), fc.nat(), method, args),
-    fc.tuple(fc.constant('answer' as const), fc.nat(), value),
+    fc.tuple(fc.constant('answer' as const), fc.nat(), one),
     fc.tuple(fc.constant('credit' as const), fc.nat()),
     fc.constantFrom(['started'] as const, ['stop'] as const, ['suspend'] as const, ['resume'] as const, ['ending'] as const),
     fc.tuple(fc.constant('exited' as const), fc.constant(null), fc.nat(), fc.array(fc.string()))
