@@ -33,7 +33,7 @@ export class ChildSupervisor implements Children {
   #strategy: RestartStrategy = DEFAULT_POLICY.strategy
   #intensity: RestartIntensity = DEFAULT_POLICY.intensity
   #backoff: RestartBackoff = DEFAULT_POLICY.backoff
-  #children: Child[] = []
+  readonly #children = new Set<Child>()
   #failures: readonly Failure[] = []
   /** With a strategy that restarts several children, recoveries run one after another. */
   #recoveries: Promise<void> = Promise.resolve()
@@ -93,7 +93,7 @@ export class ChildSupervisor implements Children {
 
   async stop({ deadline }: { readonly deadline?: number } = {}): Promise<void> {
     this.#closed = true
-    for (const child of this.#children.toReversed()) {
+    for (const child of [...this.#children].reverse()) {
       const reason = await child.stop(deadline)
       this.#release(child, reason)
     }
@@ -120,7 +120,7 @@ export class ChildSupervisor implements Children {
       throw new ArbalestError('INVALID_STATE', message, { data: { actor: spec.name } })
     }
     const child = new Child(spec, this.#environment, (ended, reason) => this.#exited(ended, reason))
-    this.#children.push(child)
+    this.#children.add(child)
     try {
       await child.start()
     } catch (error) {
@@ -196,7 +196,7 @@ export class ChildSupervisor implements Children {
 
   #release(child: Child, reason: ExitReason): void {
     child.finish(reason)
-    this.#children = this.#children.filter((other) => other !== child)
+    this.#children.delete(child)
   }
 
   #nameOf(className: string, { name }: LocalSpawnOptions): string {
