@@ -171,13 +171,16 @@ describe('an operator of the user', () => {
     for (const build of [reshaped, lowRankBuild])
       for (const backend of ['reference', 'cpu'] as const) {
         const own = defineModel({ name: 'own', input: [4], layers: [layerOf({ shape: () => [8], build }), linear(2)] })
-        const [exact, narrow] = (['f32', 'bf16'] as const).map((precision) => {
+        const ofPrecision = (precision: 'f32' | 'bf16') => {
           const program = compile(own, loweringBackend(engine, backend), { batch: 2, mode: 'train', precision })
           checkProgram(program)
           return [...ran(program, [4], backend).all]
-        }) as [number[], number[]]
+        }
+        const exact = ofPrecision('f32')
+        const { precisions } = engine.describe().backends.find(({ name }) => name === backend)!
+        if (!precisions.includes('bf16')) continue
         const longest = Math.max(...exact.map(Math.abs))
-        for (const [i, value] of narrow.entries()) expect(value, `${backend}, ${i}`).to.be.closeTo(exact[i]!, longest / 20)
+        for (const [i, value] of ofPrecision('bf16').entries()) expect(value, `${backend}, ${i}`).to.be.closeTo(exact[i]!, longest / 20)
       }
   })
 

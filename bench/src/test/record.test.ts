@@ -108,12 +108,13 @@ describe('The recipe on a GPU', function () {
       steps: 4
     } as const
     const losses: number[] = []
-    for (const backend of ['cpu', 'cuda-host']) {
+    // The kernels of processors round in other ways, which the recipe's rates make a thousandth of the loss in these steps.
+    for (const backend of ['reference', 'cuda-host']) {
       const options = { backend, onEvaluated: ({ testLoss }: EvaluatedEvent) => void losses.push(testLoss) } as Partial<TrainOptions>
       expect(await runRecipe(run, data, { options })).to.include({ iterations: 4 })
     }
     expect(losses).to.have.length(2)
-    expect(losses[1]).to.be.closeTo(losses[0]!, 1e-4)
+    expect(losses[1]).to.be.closeTo(losses[0]!, 1e-5)
   })
 })
 

@@ -263,6 +263,7 @@ describe('the actors of a run', () => {
     const asked = job.actors.synchroniser.ask.status()
     const { cause } = await refused('ACTOR_GONE', () => asked)
     expect(cause).to.have.property('code', 'DATA_NOT_FOUND')
+    await refused('DATA_NOT_FOUND', () => job.finished)
   })
 
   it('stop a run that rests to the model that it measures, keeps and gives', async () => {
