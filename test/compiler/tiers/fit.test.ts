@@ -65,6 +65,22 @@ describe('a step within a limit of memory', () => {
     expect(moved).to.be.above(10)
   })
 
+  it('takes at the least no more where it may also move values than where it may not', () => {
+    fc.assert(
+      fc.property(anyStep, ({ model, batch, together, precision }) => {
+        const least = (ways: Pick<MemoryLimit, 'transfers' | 'only'>) =>
+          compile(model, new FakeLowering(together), {
+            batch: 8 * batch,
+            mode: 'train',
+            precision,
+            limit: { activations: 0, speed, ...ways }
+          }).arenas.activations
+        expect(least({ transfers })).to.be.at.most(Math.min(least({}), least({ transfers, only: 'move' })))
+      }),
+      { seed: 7, numRuns: 30 }
+    )
+  })
+
   it('computes nothing twice where it fits', () => {
     const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
     const options = { batch: 4, mode: 'train', precision: 'f32' } as const

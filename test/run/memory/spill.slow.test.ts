@@ -13,7 +13,7 @@ const base = FORGETFUL
 
 const CASES: Readonly<Record<string, Partial<TrainOptions>>> = {
   'several batches a step': { batch: 8, optimiser: { accumulate: 3 }, until: { steps: 2 } },
-  'learners that wait for each other': { learners: 2, batch: 12, synchroniser: 'ssgd' }
+  'learners that wait for each other': { learners: 2, synchroniser: 'ssgd' }
 }
 
 describe('a folder to which values are moved', function () {

@@ -37,6 +37,7 @@ export async function limitsOf(options: TrainOptions, parts: readonly number[]):
 export async function moving(options: TrainOptions, spill?: string): Promise<TrainOptions> {
   const spilling = spill === undefined ? options : { ...options, spill }
   const floor = await floorOf(spilling)
+  if (spill !== undefined) expect(floor).to.be.below(await floorOf(options))
   return { ...spilling, deviceMemory: floor }
 }
 
