@@ -59,7 +59,7 @@ const optimiser = group({
   }),
   /** The largest norm of the gradient of all parameters together. */
   clipNorm: option(real({ above: 0 }), { text: "the largest norm of a step's gradient", flag: '--clip-norm <number>' }),
-  /** The largest absolute value of an element of the gradient, after `clipNorm`. Not of `lars`, whose steps are as long whatever the gradient's size is. */
+  /** The largest absolute value of an element of the gradient, after `clipNorm`. `lars` does not take it: the length of its steps does not depend on that of the gradient. */
   clipValue: option(real({ above: 0 }), {
     text: "the largest absolute value in a step's gradient",
     flag: '--clip-value <number>',
