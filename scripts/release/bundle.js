@@ -1,4 +1,4 @@
-import { build } from 'esbuild'
+import { build, transform } from 'esbuild'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
@@ -61,14 +61,16 @@ function nameOf(module, folder) {
   return relative(folder, module).replace(/\.js$/, '').replaceAll('/', '.')
 }
 
-/** A module's own address stays what it was, though its text goes into `bundled`. */
+/** A module's own address stays what it was, though its text goes into `bundled`. The compiler tells the address from a text that mentions it. */
 function keepAddresses(folder) {
   return {
     name: 'keep-addresses',
     setup({ onLoad }) {
-      onLoad({ filter: /\.js$/ }, ({ path }) => {
-        const address = `new URL(${JSON.stringify(`../${relative(folder, path)}`)}, import.meta.url).href`
-        return { contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', address) }
+      onLoad({ filter: /\.js$/ }, async ({ path }) => {
+        const text = readFileSync(path, 'utf8')
+        if (!text.includes('import.meta.url')) return { contents: text }
+        const { code } = await transform(text, { define: { 'import.meta.url': 'ownAddress' }, target: 'esnext' })
+        return { contents: `const ownAddress = new URL(${JSON.stringify(`../${relative(folder, path)}`)}, import.meta.url).href\n${code}` }
       })
     }
   }
