@@ -13,6 +13,7 @@ import type {
   RunEvent,
   StartedEvent
 } from './events.js'
+import { WayBack } from './way-back.js'
 
 /** A run, read from its log. */
 export interface RecordedRun {
@@ -25,6 +26,7 @@ export interface RecordedRun {
   readonly versions: RunEvent['versions']
   /** Absent if the run ended before its first step. */
   readonly started: StartedEvent | undefined
+  /** As `evaluated` and `logged`, without what the run discarded when it went back. */
   readonly progress: readonly ProgressEvent[]
   readonly evaluated: readonly EvaluatedEvent[]
   /** Metrics of the user's own. */
@@ -74,13 +76,15 @@ export type LogEvent = RecordedEvent & { readonly run: string; readonly time: nu
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 /** A run whose log is being read. */
 interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated' | 'logged'>> {
-  readonly progress: ProgressEvent[]
-  readonly evaluated: EvaluatedEvent[]
-  readonly logged: LoggedEvent[]
+  progress: ProgressEvent[]
+  evaluated: EvaluatedEvent[]
+  logged: LoggedEvent[]
 }
+/** By their names. */
+type RunsOfLog = Map<string, { readonly recorded: UnfinishedRun; readonly wayBack: WayBack }>
 
 async function runsOf(file: string): Promise<RecordedRun[]> {
-  const runs = new Map<string, UnfinishedRun>()
+  const runs: RunsOfLog = new Map()
   try {
     for await (const text of builtin.readline().createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
       const line = parsedLine(text)
@@ -89,7 +93,7 @@ async function runsOf(file: string): Promise<RecordedRun[]> {
   } catch (cause) {
     throw unreadable(file, cause)
   }
-  return [...runs.values()]
+  return [...runs.values()].map(({ recorded }) => recorded)
 }
 
 /** The event of a line; undefined if it is not a whole one. */
@@ -107,22 +111,32 @@ function isTime(seconds: unknown): boolean {
   return typeof seconds === 'number' && !Number.isNaN(new Date(1000 * seconds).getTime())
 }
 
-function take({ run, time, ...event }: LogEvent, runs: Map<string, UnfinishedRun>, file: string): void {
+function take({ run, time, ...event }: LogEvent, runs: RunsOfLog, file: string): void {
   if (event.event === 'run') {
     const { options, versions } = event
     const known = { options: Object(options) as UnfinishedRun['options'], versions }
     const events = { started: undefined, progress: [], evaluated: [], logged: [], end: undefined }
-    runs.set(run, { run, file, from: time, until: time, ...known, ...events })
+    runs.set(run, { recorded: { run, file, from: time, until: time, ...known, ...events }, wayBack: new WayBack() })
   }
   const known = runs.get(run)
   if (!known) return
-  known.until = time
-  if (event.event === 'started') known.started = event
-  if (event.event === 'progress') known.progress.push({ ...event, loss: lossOf(event.loss) })
-  if (event.event === 'evaluated') known.evaluated.push(withTestLoss(event))
-  if (event.event === 'logged') known.logged.push(event)
-  if (event.event === 'finished') known.end = withTestLoss(event)
-  if (event.event === 'failed') known.end = event
+  const { recorded, wayBack } = known
+  const from = wayBack.take(event)
+  if (from !== undefined) discardAfter(from, recorded)
+  recorded.until = time
+  if (event.event === 'started') recorded.started = event
+  if (event.event === 'progress') recorded.progress.push({ ...event, loss: lossOf(event.loss) })
+  if (event.event === 'evaluated') recorded.evaluated.push(withTestLoss(event))
+  if (event.event === 'logged') recorded.logged.push(event)
+  if (event.event === 'finished') recorded.end = withTestLoss(event)
+  if (event.event === 'failed') recorded.end = event
+}
+
+function discardAfter(iteration: number, run: UnfinishedRun): void {
+  const isKept = (event: { readonly iteration: number }) => event.iteration <= iteration
+  run.progress = run.progress.filter(isKept)
+  run.evaluated = run.evaluated.filter(isKept)
+  run.logged = run.logged.filter(isKept)
 }
 
 function withTestLoss<Event extends EvaluatedEvent | FinishedEvent>(event: Event): Event {

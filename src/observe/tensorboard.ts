@@ -7,22 +7,28 @@ import { unwritableFile } from '../formats/file-errors.js'
 import { appendAll, makeFolder } from '../formats/write-file.js'
 import type { JobEvent, RecordedEvent } from './events.js'
 import type { EventSink } from './sinks.js'
+import { WayBack } from './way-back.js'
 
 /** The messages of TensorFlow's event.proto and summary.proto that curves need, with their field numbers. */
 const { Event } = protobuf.Root.fromJSON({
   nested: {
     Value: { fields: { tag: { type: 'string', id: 1 }, simpleValue: { type: 'float', id: 2 } } },
     Summary: { fields: { value: { type: 'Value', id: 1, rule: 'repeated' } } },
+    SessionLog: { fields: { status: { type: 'int32', id: 1 } } },
     Event: {
       fields: {
         wallTime: { type: 'double', id: 1 },
         step: { type: 'int64', id: 2 },
         fileVersion: { type: 'string', id: 3 },
-        summary: { type: 'Summary', id: 5 }
+        summary: { type: 'Summary', id: 5 },
+        sessionLog: { type: 'SessionLog', id: 7 }
       }
     }
   }
 }).nested as { Event: protobuf.Type }
+
+/** The status of a SessionLog at whose step readers drop what they have read of it and of later ones. */
+const START = 1
 
 /** CRC-32C (Castagnoli), bits reversed. */
 const CASTAGNOLI = 0x82f63b78
@@ -37,6 +43,7 @@ export class TensorBoardFile implements EventSink {
   readonly #path: string
   readonly #file: number
   readonly #checksum: Checksum
+  readonly #wayBack = new WayBack()
 
   private constructor(path: string, file: number, checksum: Checksum) {
     this.#path = path
@@ -66,6 +73,8 @@ export class TensorBoardFile implements EventSink {
   }
 
   write(event: RecordedEvent, seconds: number): void {
+    const from = this.#wayBack.take(event)
+    if (from !== undefined) this.#writeRecord({ wallTime: seconds, step: from + 1, sessionLog: { status: START } })
     if (!('iteration' in event)) return
     const value = Object.entries(curvesOf(event)).map(([tag, simpleValue]) => ({ tag, simpleValue }))
     if (value.length > 0) this.#writeRecord({ wallTime: seconds, step: event.iteration, summary: { value } })

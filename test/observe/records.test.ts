@@ -164,6 +164,26 @@ describe('the record of a run', function () {
     expect(run!.end).to.deep.include({ testLoss: NaN })
   })
 
+  it('is read without what the run had discarded when it went back', async () => {
+    const measured = (iteration: number, loss: number) => [
+      { event: 'progress', iteration, loss },
+      { event: 'logged', iteration, learner: null, metrics: { loss } },
+      { event: 'evaluated', iteration, testLoss: loss, testAccuracy: loss }
+    ]
+    const before = [...measured(1, 0.8), ...measured(2, 0.5), { event: 'wentBack', iteration: 3 }]
+    for (const [name, back, left] of [
+      ['to a checkpoint', { event: 'resumed', iteration: 1 }, [0.8, 0.6]],
+      ['to its start', { event: 'levels' }, [0.6]]
+    ] as const) {
+      const events = [{ event: 'run', options: {} }, ...before, back, ...measured(2, 0.6)]
+      await writeFile(at(`${name}.jsonl`), events.map((event) => `${JSON.stringify({ run: name, time: 1, ...event })}\n`).join(''))
+      const [run] = await readRuns(at(`${name}.jsonl`))
+      expect(run!.progress.map(({ loss }) => loss)).to.deep.equal(left)
+      expect(run!.logged.map(({ metrics }) => metrics['loss'])).to.deep.equal(left)
+      expect(run!.evaluated.map(({ testLoss }) => testLoss)).to.deep.equal(left)
+    }
+  })
+
   it('is read beside what is no log, and beside times that no calendar has', async () => {
     const logs = at('beside others')
     await mkdir(join(logs, 'folder.jsonl'), { recursive: true })

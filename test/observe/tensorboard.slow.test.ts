@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JobEvent } from '../../src/observe/events.js'
+import { openSinks } from '../../src/observe/open-sinks.js'
 import { trainWith } from '../../src/run/train.js'
 import { Folder } from '../data/support/files.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
@@ -33,5 +34,32 @@ describe("TensorBoard's own reader", function () {
     expect(read['train/loss']).to.deep.equal(progress.map(({ iteration, loss }) => [iteration, Math.fround(loss)]))
     const others = ['train/learning_rate', 'train/images_per_second', 'train/learners', 'epoch', 'test/accuracy']
     expect(read).to.have.all.keys('train/loss', 'test/loss', ...others)
+  })
+
+  it('drops what a run had discarded when it went back', async () => {
+    await using folder = await Folder.make()
+    const sinks = await openSinks({ tensorboard: folder.path }, 'back')
+    const log = (iteration: number, value: number) => sinks.write({ event: 'logged', iteration, learner: null, metrics: { value } })
+    for (const iteration of [10, 20, 30]) log(iteration, 1)
+    sinks.write({ event: 'wentBack', iteration: 31, learningRateScale: 0.5, retries: 2 })
+    sinks.write({ event: 'resumed', folder: '', round: 20, iteration: 20, refused: [] })
+    log(25, 2)
+    sinks.close()
+    expect(scalarsOf(python, join(folder.path, 'back'))['metrics/value']).to.deep.equal([
+      [10, 1],
+      [20, 1],
+      [25, 2]
+    ])
+  })
+
+  it('drops all of a run that went back to its start', async () => {
+    await using folder = await Folder.make()
+    const sinks = await openSinks({ tensorboard: folder.path }, 'back')
+    const log = (iteration: number, value: number) => sinks.write({ event: 'logged', iteration, learner: null, metrics: { value } })
+    log(10, 1)
+    sinks.write({ event: 'wentBack', iteration: 11, learningRateScale: 0.5, retries: 2 })
+    log(20, 2)
+    sinks.close()
+    expect(scalarsOf(python, join(folder.path, 'back'))['metrics/value']).to.deep.equal([[20, 2]])
   })
 })

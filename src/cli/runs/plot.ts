@@ -18,11 +18,9 @@ interface Point {
 export function runsChart(runs: readonly RecordedRun[]): TopLevelSpec {
   const test = (what: 'testLoss' | 'testAccuracy') =>
     runs.flatMap((run) =>
-      downsample(
-        kept(run.evaluated).flatMap(({ epoch, [what]: value }): Point[] => (value === null ? [] : [{ run: label(run), epoch, value }]))
-      )
+      downsample(run.evaluated.flatMap(({ epoch, [what]: value }): Point[] => (value === null ? [] : [{ run: label(run), epoch, value }])))
     )
-  const training = runs.flatMap((run) => downsample(kept(run.progress).map(({ epoch, loss }) => ({ run: label(run), epoch, value: loss }))))
+  const training = runs.flatMap((run) => downsample(run.progress.map(({ epoch, loss }) => ({ run: label(run), epoch, value: loss }))))
   const losses = [...training, ...test('testLoss')]
   const accuracies = test('testAccuracy')
   const common = { names: runs.map(label), epochs: greatest([...losses, ...accuracies].map(({ epoch }) => epoch)) }
@@ -104,16 +102,6 @@ function label({ run, started }: RecordedRun): string {
 /** Of any number of numbers: a call takes about 100,000 arguments. */
 function greatest(values: readonly number[]): number {
   return values.reduce((most, each) => Math.max(most, each), -Infinity)
-}
-
-/** Without what a run had discarded when it went back. */
-function kept<Event extends { readonly epoch: number }>(events: readonly Event[]): readonly Event[] {
-  const rising: Event[] = []
-  for (const event of events) {
-    while (rising.length > 0 && rising.at(-1)!.epoch >= event.epoch) rising.pop()
-    rising.push(event)
-  }
-  return rising
 }
 
 /** Averages neighbouring points so that at most MAX_POINTS remain. */
