@@ -12,6 +12,7 @@ import { PlainLines } from './reporters/plain-lines.js'
 import type { Output } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
 import { tellDashboard } from './train-command.js'
+import { trainOptionsOf } from './train-flags.js'
 
 const flags = new OptionFlags(crossoverOptions.entries)
 /** The options that are meant for all jobs: what they share. */
@@ -56,7 +57,7 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
   const jobs: TrainOptions[] = []
   for (const file of configs) {
     const config = await loadConfig(file)
-    jobs.push(jobFlags.over(config.initial === undefined ? { model: 'lenet', ...config } : config, values))
+    jobs.push(jobFlags.over(trainOptionsOf({}, config), values))
   }
   const options = flags.over({}, values) as CrossoverOptions
   const all = crossover(jobs, options)

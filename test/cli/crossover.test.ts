@@ -76,6 +76,23 @@ describe('arbalest crossover', () => {
       expect(stderr).to.match(new RegExp(`  jobs\\[1\\]\\.${option}: received -\\d; .* \\(.*wrong\\.config\\.mjs\\)\n`))
   })
 
+  it('takes the model that suits the data, as `arbalest train` does, where a config names none', async () => {
+    const table = join(folder, 'prices.csv')
+    writeFileSync(table, `size,price\n${Array.from({ length: 80 }, (_, i) => `${(7 * i) % 31},${(21 * i) % 93}`).join('\n')}\n`)
+    const jobs = [0, 1].map((seed) => {
+      const file = join(folder, `table-${seed}.config.mjs`)
+      writeFileSync(
+        file,
+        `export default ${JSON.stringify({ data: table, table: { target: 'price' }, learners: 1, until: { steps: 3 }, seed })}`
+      )
+      return file
+    })
+    const { code, lines, stderr } = await runCli(['crossover', ...jobs, '--json'])
+    expect(code, stderr).to.equal(0)
+    const started = lines.filter(({ event }) => event === 'started')
+    expect(started.map(({ model }) => model)).to.deep.equal(['mlp', 'mlp'])
+  })
+
   it('tells the address of the page that a job alone has', async () => {
     const job = { learners: 1, until: { steps: 3 } }
     const jobs = [config('without', job), config('with', { ...job, dashboard: true })]
