@@ -74,10 +74,12 @@ export async function runOnce(
 }
 
 /** `arbalest ctl` reaches a run over hosts by one process of each machine: that of the first host, or one that passes messages on to it. */
-function show({ prepared: { model, dataset, hosts }, scope, control }: OpenRun): Disposable | undefined {
+function show({ prepared: { model, dataset, hosts }, modules: { shared }, scope, control }: OpenRun): Disposable | undefined {
   if (followerOf(hosts)?.isBesideLeader) return undefined
+  // Jobs that share a device may have the same model and data.
+  const job = shared ? `job ${shared.job}: ` : ''
   return showLive({
-    name: `${model.name} on ${dataset.name}`,
+    name: `${job}${model.name} on ${dataset.name}`,
     actors: () => scope.system.snapshot(),
     call: async (call) => control.directory.call(checkedCall(call))
   })

@@ -17,6 +17,8 @@ export interface LiveJob {
   readonly seconds: number
   /** How it is, in a few words; absent if it does not say. */
   readonly detail?: string
+  /** Whether it carries out calls; no if absent. */
+  readonly takesCalls?: boolean
   readonly actors: readonly ActorSnapshot[]
 }
 
@@ -89,12 +91,13 @@ function answer(request: unknown): unknown {
 
 function told(): LiveProcess {
   const now = performance.now()
-  const all = [...jobs].map(([id, { name, actors, began, detail }]) => ({
+  const all = [...jobs].map(([id, { name, actors, began, detail, call }]) => ({
     id,
     name,
     seconds: (now - began) / 1000,
     actors: actors(),
-    ...(detail && { detail: detail() })
+    ...(detail && { detail: detail() }),
+    ...(call && { takesCalls: true })
   }))
   return { pid: process.pid, jobs: all }
 }
@@ -116,6 +119,7 @@ function isLiveJob(job: unknown): job is LiveJob {
     typeof job['name'] === 'string' &&
     isNumber(job['seconds']) &&
     (job['detail'] === undefined || typeof job['detail'] === 'string') &&
+    (job['takesCalls'] === undefined || typeof job['takesCalls'] === 'boolean') &&
     Array.isArray(job['actors']) &&
     job['actors'].every(isSnapshot)
   )

@@ -93,6 +93,28 @@ describe('arbalest crossover', () => {
     expect(started.map(({ model }) => model)).to.deep.equal(['mlp', 'mlp'])
   })
 
+  it('takes the messages of `arbalest ctl` for one of its jobs, and says which is which', async () => {
+    const session = mkdtempSync(join(tmpdir(), 'arbalest-ctl-'))
+    const env = { XDG_RUNTIME_DIR: session, TMPDIR: session, ARBALEST_TOP: 'on' }
+    const endless = { learners: 1, until: { epochs: 1e6 }, optimiser: { milestones: [] } }
+    const jobs = [config('first', { ...endless, seed: 1 }), config('second', { ...endless, seed: 2 })]
+    const pair = start(['crossover', ...jobs, '--json'], { env })
+    await pair.said('"crossover"')
+    const ctl = (...args: string[]) => runCli(['ctl', ...args], { env })
+    const { stderr } = await ctl('status')
+    expect(stderr).to.match(/^UNKNOWN_NAME: --job: several jobs run; use one of [^,]*, [^,]*\n$/)
+    const idOf = (job: number) => new RegExp(`--job (\\d+) \\(job ${job}: mlp on digits\\)`).exec(stderr)?.[1] ?? 'none'
+    const [first, second] = [idOf(0), idOf(1)]
+    expect((await ctl('resize', '2', '--job', second)).stdout).to.match(/^2 learners from round /)
+    expect((await ctl('status', '--job', first)).stdout).to.match(/, 1 learner, /)
+    await ctl('stop', '--job', first)
+    await pair.said('"finished"')
+    // The device is none of them.
+    await ctl('stop')
+    expect((await pair.ended).code).to.equal(0)
+    rmSync(session, { recursive: true })
+  })
+
   it('tells the address of the page that a job alone has', async () => {
     const job = { learners: 1, until: { steps: 3 } }
     const jobs = [config('without', job), config('with', { ...job, dashboard: true })]

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { ArbalestError, unknownName } from '../../errors.js'
-import { callJob, liveProcesses, type LiveJob } from '../../runtime/live-processes.js'
+import { callJob, liveProcesses, type LiveJob, type LiveProcess } from '../../runtime/live-processes.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { invalidFlag, realNumber, wholeNumber } from '../flag-values.js'
@@ -165,7 +165,9 @@ interface FoundJob {
 
 /** The job that is meant: the only one, or that of the process and the id. Throws UNKNOWN_NAME. */
 async function chosenJob(pid: number | undefined, id: string | undefined): Promise<FoundJob> {
-  const all = (await liveProcesses()).flatMap((process) => process.jobs.map((job): FoundJob => ({ pid: process.pid, job })))
+  // What shares out a device among jobs is shown beside them, and takes no calls.
+  const jobsOf = ({ pid: of, jobs }: LiveProcess) => jobs.filter(({ takesCalls }) => takesCalls).map((job): FoundJob => ({ pid: of, job }))
+  const all = (await liveProcesses()).flatMap(jobsOf)
   if (all.length === 0) throw new ArbalestError('UNKNOWN_NAME', 'PID: no job of this user runs here: start one', { data: { pid } })
   const ofProcess = pid === undefined ? all : all.filter((each) => each.pid === pid)
   if (ofProcess.length === 0) throw unknownName('PID', pid, [...new Set(all.map((each) => String(each.pid)))])
