@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { ArbalestError, faultsOf, invalidOption, together } from '../errors.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, type GivenOptions } from '../schema/group.js'
@@ -86,5 +87,18 @@ export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settin
       throw invalidOption(`${name}.hosts`, devices.hosts, `use ${jobs[0]!.devices.hosts}, as the first job does`)
     if (devices.link !== jobs[0]!.devices.link) throw invalidOption(`${name}.link`, devices.link, 'use one link for all jobs')
   }
+  refuseSharedPlaces(jobs)
   return { policy, shares: share ?? jobs.map(() => 1), dashboard }
+}
+
+/** Refuses two jobs that would write over each other's trace, or into one folder of checkpoints. A log may have several runs. */
+function refuseSharedPlaces(jobs: readonly Settings[]): void {
+  const seen = new Map<string, number>()
+  for (const [i, { checkpoint, trace }] of jobs.entries())
+    for (const [name, path] of Object.entries({ 'checkpoint.dir': checkpoint?.dir, 'trace.file': trace?.file })) {
+      if (path === undefined) continue
+      const other = seen.get(resolve(path))
+      if (other !== undefined) throw invalidOption(`jobs[${i}].${name}`, path, `use another: jobs[${other}] writes there`)
+      seen.set(resolve(path), i)
+    }
 }

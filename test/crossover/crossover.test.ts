@@ -139,6 +139,19 @@ describe('crossover', () => {
     await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('sma')], { share: [1, 0] }), 'share')
     await refused('UNKNOWN_NAME', () => crossover([job('ssgd'), job('sma')], { policy: 'both' as never }), 'policy', 'both')
     await refused('INVALID_OPTION', () => crossover([job('ssgd', { link: 'fast' }), job('sma')]), 'link', 'fast', '200Mbit')
+    const [traced, kept] = [{ trace: 'both.json' }, { checkpoint: 'both' }]
+    await refused(
+      'INVALID_OPTION',
+      () => crossover([job('ssgd', traced), job('sma', { trace: { file: './both.json' } })]),
+      'jobs[1].trace.file',
+      'jobs[0] writes there'
+    )
+    await refused(
+      'INVALID_OPTION',
+      () => crossover([job('ssgd', kept), job('sma', kept)]),
+      'jobs[1].checkpoint.dir',
+      'jobs[0] writes there'
+    )
     await refused('INVALID_OPTION', () => crossover([job('ssgd', { hosts: 'none' }), job('sma')]), 'link', 'hosts: loopback')
   })
 })
