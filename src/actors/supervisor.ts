@@ -1,5 +1,6 @@
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { Departure, Engine, Handle } from '../engine/contract.js'
+import { usableCores } from '../engine/machine.js'
 import type { SupervisionSettings } from '../options/supervision.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
@@ -95,6 +96,9 @@ export interface SupervisorOptions {
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8
 
+/** Learners that are started at a time, for each core: among hundreds that start at once each would take longer than its start may. */
+const STARTS_PER_CORE = 4
+
 /** Owns the population of learners: starts them, replaces those that fail by others that start from the central model, stops them. */
 export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol {
   readonly #options: SupervisorOptions
@@ -128,7 +132,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
 
   async start(): Promise<void> {
     const { isAwaiting = () => false, numberOf = (place: number) => place } = this.#options
-    const failed = await firstFailure(this.#slots.map(async (slot, place) => (isAwaiting(place) ? slot.leaveVacant() : slot.fill())))
+    const failed = await firstFailure(this.#slots, async (slot, place) => (isAwaiting(place) ? slot.leaveVacant() : slot.fill()))
     if (failed) {
       this.#close()
       throw cannotStart(failed.index, failed.error)
@@ -279,10 +283,14 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     const from = this.#slots.length + this.#prepared.length
     const slots = Array.from({ length: learners - from }, (_, i) => this.#newSlot(from + i))
     this.#prepared = [...this.#prepared, ...slots]
-    const failed = await firstFailure(slots.map((slot) => slot.fill()))
+    const begun: LearnerSlot[] = []
+    const failed = await firstFailure(slots, (slot) => {
+      begun.push(slot)
+      return slot.fill()
+    })
     if (!failed) return
     this.#prepared = this.#prepared.filter((slot) => !slots.includes(slot))
-    await Promise.all(slots.map((slot) => slot.retire()))
+    await Promise.all(begun.map((slot) => slot.retire()))
     throw cannotStart(from + failed.index, failed.error)
   }
 
@@ -309,9 +317,24 @@ function answerOf(outcome: MessageOutcome): unknown {
   return outcome.answer
 }
 
-/** The rejection of the first of the promises that rejects, once all have settled. */
-async function firstFailure(promises: readonly Promise<void>[]): Promise<{ readonly index: number; readonly error: unknown } | undefined> {
-  const outcomes = await Promise.allSettled(promises)
-  const index = outcomes.findIndex(({ status }) => status === 'rejected')
-  return index < 0 ? undefined : { index, error: (outcomes[index] as PromiseRejectedResult).reason }
+interface Failure {
+  readonly index: number
+  readonly error: unknown
+}
+
+/** Does this for the slots, some at a time, until it fails for one. Returns that failure once all that has begun has ended, of several that of the first slot. */
+async function firstFailure(
+  slots: readonly LearnerSlot[],
+  work: (slot: LearnerSlot, index: number) => Promise<void>
+): Promise<Failure | undefined> {
+  const failures: Failure[] = []
+  const left = slots.entries()
+  const oneAfterTheOther = async () => {
+    for (const [index, slot] of left) {
+      if (failures.length > 0) return
+      await work(slot, index).catch((error: unknown) => failures.push({ index, error }))
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(slots.length, STARTS_PER_CORE * usableCores()) }, oneAfterTheOther))
+  return failures.sort((a, b) => a.index - b.index)[0]
 }

@@ -10,10 +10,12 @@ import { sma } from '../../src/rules/sma.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
+import { usableCores } from '../../src/engine/machine.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { engine } from '../fakes/engine.js'
 import { idleSupervisor } from '../fakes/idle-supervisor.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 
 const LEARNER = new URL('../../src/actors/learner.js', import.meta.url)
@@ -181,6 +183,27 @@ describe('the supervisor, while a learner starts', () => {
     giveUp(new RangeError('no thread'))
     await idlers[0]!.stop()
     expect(await rejection(trained)).to.include({ message: 'no thread' })
+  })
+})
+
+describe('the supervisor, with many learners', () => {
+  it('starts some at a time, and no further ones once a start has failed', async () => {
+    await using system = new ActorSystem()
+    const most = 4 * usableCores()
+    const [first, wanted] = [2 * most + 1, 5 * most]
+    let [starting, atOnce, begun] = [0, 0, 0]
+    const { supervisor } = await idleSupervisor(system, first, async (learner) => {
+      begun++
+      atOnce = Math.max(atOnce, ++starting)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      starting--
+      if (learner === first + 1) throw new RangeError('no thread')
+    })
+    expect([begun, atOnce]).to.deep.equal([first, most])
+    await refused('LEARNER_FAILED', () => supervisor.askWith({ deadline: Infinity }).prepare(wanted), 'no thread')
+    expect(begun).to.be.below(wanted)
+    await supervisor.askWith({ deadline: Infinity }).resize(first + 1)
+    expect((await supervisor.ask.replicas()).map((found) => found?.replica)).to.deep.equal(Array(first + 1).fill(7))
   })
 })
 
