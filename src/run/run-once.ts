@@ -116,7 +116,7 @@ function lead(
   control.directory.open(addressees(actors, interventions.requests, population))
   const own = (learners: number) => prepared.hosts?.host.learnersOf(learners) ?? learners
   const checkMemory = ({ there, wanted }: Growth) =>
-    checkGrowth(MemoryBudget.now(scope.engine, prepared.settings), need, { there: own(there), wanted: own(wanted) })
+    checkGrowth(scope.engine, prepared.settings, need, { there: own(there), wanted: own(wanted) })
   const options = {
     run: prepared,
     actors,

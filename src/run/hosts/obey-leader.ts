@@ -1,6 +1,6 @@
 import type { Engine } from '../../engine/contract.js'
 import type { FinishedEvent } from '../../observe/events.js'
-import { checkGrowth, MemoryBudget } from '../memory/budget.js'
+import { checkGrowth } from '../memory/budget.js'
 import type { MemoryNeed } from '../memory/need.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import type { RunActors } from '../start/run-actors.js'
@@ -17,7 +17,7 @@ export async function obeyLeader(
   const { learners } = actors
   const prepare = async (wanted: number) => {
     const { learners: there } = await learners.population()
-    checkGrowth(MemoryBudget.now(engine, settings), need, { there, wanted })
+    checkGrowth(engine, settings, need, { there, wanted })
     await learners.prepare(wanted)
   }
   const following = { ...actors, learners: { ...learners, prepare } }

@@ -92,21 +92,29 @@ export interface Growth {
 }
 
 /**
- * Throws OUT_OF_MEMORY, with the figures, if memory does not hold as many more learners as a program asks for. The figures of rounds
+ * Throws OUT_OF_MEMORY, with the figures, if memory does not hold as many more learners as a program asks for, with their threads. The figures of rounds
  * may be recorded, of which the engine alone knows: that is counted too.
  */
-export function checkGrowth(budget: MemoryBudget, need: MemoryNeed, { there, wanted }: Growth): void {
-  const perLearner = need.perLearner + (need.recording ?? 0)
+export function checkGrowth(engine: Engine, settings: MemorySettings, need: MemoryNeed, { there, wanted }: Growth): void {
   const more = wanted - there
-  const { free, devices, limit } = budget
-  if (more > 0 && limit !== undefined) new MemoryBudget({ free: limit, devices, limit }).check({ ...need, perLearner }, wanted)
-  const bytes = Math.ceil(more / devices) * perLearner
-  if (more <= 0 || bytes <= free) return
-  const most = there + devices * Math.floor(free / perLearner)
-  const figures = `${more} more than there are take ${mebibytes(bytes)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are free`
-  throw new ArbalestError('OUT_OF_MEMORY', `learners: received ${wanted}; ${figures}; use at most ${most}`, {
-    data: { learners: wanted, perLearner, wanted: bytes, free }
-  })
+  if (more <= 0) return
+  const perLearner = need.perLearner + (need.recording ?? 0)
+  const { devices, limit } = MemoryBudget.now(engine, settings)
+  if (limit !== undefined) new MemoryBudget({ free: limit, devices, limit }).check({ ...need, perLearner }, wanted)
+  // The limit is for what the engine allocates.
+  const { free } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
+  const refuse = (each: number, place: { readonly free: number; readonly devices: number }) => {
+    const bytes = Math.ceil(more / place.devices) * each
+    if (bytes <= place.free) return
+    const most = there + place.devices * Math.floor(place.free / each)
+    const figures = `${more} more than there are take ${mebibytes(bytes)}${place.devices > 1 ? ' on a device' : ''} where ${mebibytes(place.free)} are free`
+    throw new ArbalestError('OUT_OF_MEMORY', `learners: received ${wanted}; ${figures}; use at most ${most}`, {
+      data: { learners: wanted, perLearner: each, wanted: bytes, free: place.free }
+    })
+  }
+  if (!hasDeviceMemory(engine, settings.backend)) return refuse(perLearner + THREAD_BYTES, { free, devices })
+  refuse(perLearner, { free, devices })
+  refuse(THREAD_BYTES, { free: engine.describe().freeMemory, devices: 1 })
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
+import { checkGrowth, measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
 import { engine } from '../../fakes/engine.js'
 import { refused } from '../../support/codes.js'
 
@@ -51,5 +51,23 @@ describe('the memory budget of a run', () => {
     await refused('OUT_OF_MEMORY', crowded, 'received 9', 'together 304.0 MiB on a device', 'use at most 8')
     expect(budget(125, 4).refusal(need, 4)).to.equal(undefined)
     expect(budget(125, 4).refusal(need, 5)).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
+  })
+
+  it('counts the threads of learners that a program adds, which lie in the memory of the machine', async () => {
+    const grow = (backend: 'cpu' | 'cuda', machine: number, onDevice: number, deviceMemory: 'auto' | { bytes: number } = 'auto') => {
+      const own = { ...engine, describe: () => ({ ...engine.describe(), freeMemory: machine * MIB }), freeMemory: () => onDevice * MIB }
+      const cpu = { ...own, freeMemory: () => undefined }
+      const devices = { devices: [{ cores: [] }], levels: [], ordered: false }
+      checkGrowth(backend === 'cuda' ? own : cpu, { backend, devices, deviceMemory }, need, { there: 2, wanted: 12 })
+    }
+    // Ten more take 680 MiB, and their threads 320.
+    grow('cpu', 1000, 0)
+    await refused('OUT_OF_MEMORY', () => grow('cpu', 999, 0), 'received 12', '10 more', '1000.0 MiB', '999.0 MiB are free', 'at most 11')
+    grow('cuda', 320, 680)
+    await refused('OUT_OF_MEMORY', () => grow('cuda', 319, 680), '10 more', '320.0 MiB', '319.0 MiB are free', 'at most 11')
+    await refused('OUT_OF_MEMORY', () => grow('cuda', 320, 679), '10 more', '680.0 MiB', '679.0 MiB are free', 'at most 11')
+    // A limit is for what the engine allocates.
+    grow('cpu', 1000, 0, { bytes: (100 + 12 * 68) * MIB })
+    await refused('OUT_OF_MEMORY', () => grow('cpu', 1000, 0, { bytes: (99 + 12 * 68) * MIB }), 'allowed by deviceMemory')
   })
 })
