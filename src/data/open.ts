@@ -4,7 +4,7 @@ import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import { dataFolder, firstPath, foldersOf } from './data-folder.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import { datasetNames, datasetTraits, isTextPath } from './dataset-names.js'
-import { datasetFromText, imageFolder } from './datasets.js'
+import { datasetFromText } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { SOURCES, sourceOf } from './remote/sources.js'
 import { isTablePath } from './tables/table-file.js'
@@ -40,7 +40,16 @@ export interface OpenDataOptions extends OpenDatasetOptions {
  * Opens a data set by its name, as `openDataset` does, or by a path: a text (.txt), as `datasetFromText` does; a table, as `datasetFromTable` does, or as `datasetFromTexts` does if
  * `table.text` names a column of texts; a folder of texts, as `datasetFromTexts` does, or of images, as `imageFolder` does. Throws the errors of these.
  */
-export async function openData(nameOrPath: string, { images, table = {}, ...options }: OpenDataOptions = {}): Promise<Dataset> {
+export async function openData(nameOrPath: string, options: OpenDataOptions = {}): Promise<Dataset> {
+  return openDataUntilStopped(nameOrPath, options)
+}
+
+/** As `openData`. Throws ABORTED if it is stopped while the images of a folder are checked. */
+export async function openDataUntilStopped(
+  nameOrPath: string,
+  { images, table = {}, ...options }: OpenDataOptions,
+  stop?: AbortSignal
+): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
   const { ignore: _, categories: __, quantities: ___, ...labelled } = table
   const { context, tokenizer } = options
@@ -56,7 +65,10 @@ export async function openData(nameOrPath: string, { images, table = {}, ...opti
     const { openTable } = await import('./tables/table.js')
     return openTable({ ...table, file: nameOrPath }, 'table.')
   }
-  if (!isTable && !holdsTexts(nameOrPath)) return imageFolder(nameOrPath, images)
+  if (!isTable && !holdsTexts(nameOrPath)) {
+    const { openImageFolder } = await import('./images/image-folder.js')
+    return openImageFolder(nameOrPath, images, stop)
+  }
   const { openTexts } = await import('./texts/labelled-texts.js')
   return openTexts(texts, 'table.')
 }

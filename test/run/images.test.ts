@@ -164,5 +164,12 @@ describe('Training on a folder of images', function () {
       const { train: kept } = await imageFolder(folder.path, { ...GENTLE, check: true, onBadImage: 'skip' })
       expect(kept.count).to.equal(30 * PHOTO_CLASSES.length)
     })
+
+    it('ends where it is stopped while every image is looked at, and does not look at the others first', async () => {
+      const job = train({ model: plain, data: folder.path, images: { ...GENTLE, check: true } })
+      // The first thread that reads images.
+      process.once('worker', () => job.stop())
+      expect((await job.finished).reason).to.equal('stopped')
+    })
   })
 })

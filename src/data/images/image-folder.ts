@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { basename, resolve } from 'node:path'
-import { invalidOption } from '../../errors.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { elements } from '../../model/graph.js'
@@ -18,15 +18,15 @@ const TASK_SAMPLES = 16
 /** The most unreadable files that a message names beside the first. */
 const FILES_NAMED = 5
 
-/** As `imageFolder`. */
-export async function openImageFolder(path: string, options: ImageFolderOptions = {}): Promise<Dataset> {
+/** As `imageFolder`. Throws ABORTED once its check of the images is stopped. */
+export async function openImageFolder(path: string, options: ImageFolderOptions = {}, stop?: AbortSignal): Promise<Dataset> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'name a folder of images')
   const root = resolve(path)
   const { name = basename(root), recipe, encoding, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)
   const { classNames, ...parts } = await splitImages(root, { fraction: testFraction, seed })
   const samples = (classes: Classes) => samplesOf(classes, classNames, recipe)
   const [train, test] = [samples(parts.train), samples(parts.test)]
-  const kept = check ? await checkImages([train, test], feed) : [train, test]
+  const kept = check ? await checkImages([train, test], feed, stop) : [train, test]
   return {
     name,
     sample: train.sample,
@@ -58,9 +58,13 @@ function samplesOf(classes: Classes, classNames: readonly string[], recipe: Imag
 }
 
 /** Reads every sample once. Throws DATA_CORRUPT with the unreadable files, or omits them if they are to be skipped. */
-async function checkImages(parts: readonly StreamedSamples[], { threads, onBadSample }: FeedOptions): Promise<StreamedSamples[]> {
+async function checkImages(
+  parts: readonly StreamedSamples[],
+  { threads, onBadSample }: FeedOptions,
+  stop: AbortSignal | undefined
+): Promise<StreamedSamples[]> {
   await using pool = await ReaderPool.start({ threads: readerThreads(availableParallelism(), threads) })
-  const unreadable = await Promise.all(parts.map((part) => unreadableItems(part, pool)))
+  const unreadable = await untilStopped(Promise.all(parts.map((part) => unreadableItems(part, pool))), stop)
   const [first, ...others] = unreadable.flatMap((found) => [...found])
   if (first && onBadSample !== 'skip') {
     const [file, reason] = first
@@ -70,6 +74,21 @@ async function checkImages(parts: readonly StreamedSamples[], { threads, onBadSa
     throw corruptFile(file, { expected: 'an image', found, fix: "replace or remove it, or skip such images with onBadImage: 'skip'" })
   }
   return parts.map((part, i) => without(part, unreadable[i]!))
+}
+
+/** Rejects with ABORTED if it is stopped before. */
+async function untilStopped<T>(work: Promise<T>, stop: AbortSignal | undefined): Promise<T> {
+  let refuse = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    refuse = () => reject(new ArbalestError('ABORTED', 'check: the run was stopped while its images were checked'))
+  })
+  if (stop?.aborted) refuse()
+  stop?.addEventListener('abort', refuse)
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    stop?.removeEventListener('abort', refuse)
+  }
 }
 
 /** The reason for each item that cannot be read. */

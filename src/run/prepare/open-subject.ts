@@ -1,6 +1,6 @@
 import type { Dataset } from '../../data/dataset.js'
 import { readsText } from '../../data/dataset-names.js'
-import { openData, type OpenDatasetOptions } from '../../data/open.js'
+import { openDataUntilStopped, type OpenDatasetOptions } from '../../data/open.js'
 import type { Engine } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/folder.js'
@@ -21,23 +21,24 @@ export interface RunSubject {
 /** The context of texts for a model of a folder, unless another is asked for. */
 const USUAL_CONTEXT = 128
 
-/** Opens the data, and finds or builds the model that suits it. Throws what these throw, and what `checkCost` throws. */
-export async function openSubject(given: Settings, engine: Engine): Promise<RunSubject> {
+/** Opens the data, and finds or builds the model that suits it. Throws what these throw, what `checkCost` throws, and ABORTED once it is stopped. */
+export async function openSubject(given: Settings, engine: Engine, stop?: AbortSignal): Promise<RunSubject> {
   const initial = given.initial === undefined ? undefined : readFolder(given.initial)
   if (initial) await checkFolderWeights(initial, initial.model.modelFor({}))
-  const dataset = await openDataset(given, initial)
+  const dataset = await openDataset(given, initial, stop)
   checkCost(given, dataset, engine)
   return { dataset, model: await openModel(given, dataset, initial) }
 }
 
 async function openDataset(
   { data, dataDir: directory, context, tokenizer, images, table, overfit, batch }: Settings,
-  folder: HuggingFaceFolder | undefined
+  folder: HuggingFaceFolder | undefined,
+  stop: AbortSignal | undefined
 ): Promise<Dataset> {
   const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
   const dataset =
     typeof data === 'string'
-      ? await openData(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) })
+      ? await openDataUntilStopped(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) }, stop)
       : data
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }

@@ -74,7 +74,9 @@ export interface PreparedRun {
 export async function prepareRun(given: Settings, engine: Engine, module: URL, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   checkSpill(engine, given)
-  const { dataset, model } = await openSubject(given, engine)
+  const { dataset, model } = await openSubject(given, engine, stop).catch((error: unknown) => {
+    throw stop?.aborted ? new StoppedEarly() : error
+  })
   const lowering = loweringBackend(engine, given.backend, given.threads)
   const check = () => {
     if (stop?.aborted) throw new StoppedEarly()
