@@ -122,7 +122,9 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     const sharesLink = link !== undefined || this.#hosts !== undefined
     const scheduler = { engine, lease, policy, shares, sharesLink, emit }
     // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
-    this.finished = this.#train(scheduler)
+    // Their events are read from now on: some come before the scheduler is there.
+    const events = this.jobs.map((job) => job[Symbol.asyncIterator]())
+    this.finished = this.#train(scheduler, events)
     this.finished.catch(() => {})
   }
 
@@ -149,7 +151,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     return Watch.open({ ...options, device: { status: holder, seconds } })
   }
 
-  async #train(options: DeviceSchedulerOptions): Promise<CrossoverFinishedEvent> {
+  async #train(options: DeviceSchedulerOptions, events: readonly AsyncIterator<JobEvent, undefined>[]): Promise<CrossoverFinishedEvent> {
     const { showLive } = await import('../runtime/live-processes.js')
     const { ActorSystem } = await import('../runtime/system.js')
     const { DeviceScheduler: Scheduler } = await import('./device-scheduler.js')
@@ -169,7 +171,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       const run = () => scheduler.askWith({ deadline: Infinity }).run()
       const outcome = this.#hosts ? this.#hosts.decided(run) : run()
       outcome.catch(() => {})
-      const ends = await Promise.all(this.jobs.map((job, number) => this.#forwardEvents(job, number, scheduler)))
+      const ends = await Promise.all(events.map((own, number) => this.#forwardEvents(own, number, scheduler)))
       clearInterval(timer)
       const { jobs, ...all } = await outcome
       const finished: CrossoverFinishedEvent = { event: 'finished', ...all, jobs: jobs.map((job, number) => ({ ...ends[number], ...job })) }
@@ -189,13 +191,13 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
 
   /** Emits the job's events until it has ended. Resolves with how it has. */
   async #forwardEvents(
-    job: Job,
+    events: AsyncIterator<JobEvent, undefined>,
     number: number,
     scheduler: ActorRef<DeviceScheduler>
   ): Promise<Pick<CrossedJob, 'weightsSha256' | 'failed'>> {
     try {
-      for await (const event of job) this.#stream.push({ ...event, job: number })
-      const { weightsSha256 } = await job.finished
+      for (let next = await events.next(); !next.done; next = await events.next()) this.#stream.push({ ...next.value, job: number })
+      const { weightsSha256 } = await this.jobs[number]!.finished
       return { weightsSha256 }
     } catch (error) {
       const failed = { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }

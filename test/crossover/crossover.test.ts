@@ -107,6 +107,18 @@ describe('crossover', () => {
     rmSync(folder, { recursive: true })
   })
 
+  it('has the events that jobs emit before they start', async () => {
+    const large = { batch: 2500, learners: 1, dryRun: true }
+    for (let times = 0; times < 2; times++) {
+      const { events } = await ofAll([job('ssgd', large), job('sma', large)], { policy: 'shared' })
+      for (const name of ['warning', 'planned', 'started'])
+        expect(
+          events.flatMap((event) => (event.event === name && 'job' in event ? event.job : [])),
+          name
+        ).to.have.members([0, 1])
+    }
+  })
+
   it('stops all jobs', async () => {
     const endless = { until: { epochs: 10_000 } }
     const pair = crossover([job('ssgd', endless), job('sma', endless)], { policy: 'crossed' })
