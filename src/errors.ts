@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { didYouMean } from './did-you-mean.js'
 
 /** Every failure that a caller can meet, by its stable code. */
@@ -107,9 +108,14 @@ export function warn(text: string): void {
   process.emitWarning(printable(text), 'ArbalestWarning')
 }
 
+/** Whether it is an error, also of another realm: where Jest runs a program, errors of Node and of the addon are no instances of its `Error`. */
+export function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || types.isNativeError(thrown)
+}
+
 /** What was thrown, in words: it need not be an error. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  return isError(thrown) ? thrown.message : String(thrown)
 }
 
 /** A number of bytes as it appears in a message. */

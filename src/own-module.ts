@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { builtin } from './builtin-modules.js'
-import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
+import { ArbalestError, isError, messageOf, shown, type ErrorCode } from './errors.js'
 
 /** The option that names a user's module. */
 export interface ModuleMention {
@@ -21,11 +21,21 @@ const require = createRequire(import.meta.url)
 /** The exports of the module at this address, in JavaScript or TypeScript. */
 export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
   // `import()` opens all files of a module graph at once, in each thread that starts: more than a low limit of open files allows.
-  if (module.startsWith(OWN)) return require(fileURLToPath(module)) as Record<string, unknown>
+  if (module.startsWith(OWN)) return required(fileURLToPath(module)) ?? ((await import(module)) as Record<string, unknown>)
   if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return (await import(module)) as Record<string, unknown>
   // Older versions of Node.js cannot read TypeScript. jiti is loaded only here, because most threads import JavaScript alone.
   const { createJiti } = await import('jiti')
   return createJiti(module).import<Record<string, unknown>>(module)
+}
+
+/** The exports of the module in this file; undefined where `require` loads none that `import` does, as that of Jest below Node.js 24.9. */
+function required(file: string): Record<string, unknown> | undefined {
+  try {
+    return require(file) as Record<string, unknown>
+  } catch (error) {
+    if (isError(error) && 'code' in error && error.code === 'ERR_REQUIRE_ESM') return undefined
+    throw error
+  }
 }
 
 /** The exports of a user's module. Throws an error with its address and the cause if it cannot be loaded. */
@@ -36,7 +46,7 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
   } catch (cause) {
     const why = messageOf(cause)
     // Only the first line: the others list the modules that require it.
-    const place = cause instanceof Error ? (placeInOwnFile(cause) ?? syntaxFault(module, cause)) : undefined
+    const place = isError(cause) ? (placeInOwnFile(cause) ?? syntaxFault(module, cause)) : undefined
     throw moduleRefusal(mention, `it cannot be loaded: ${why.split('\n', 1)[0]}${place === undefined ? '' : ` (at ${place})`}`, cause)
   }
 }

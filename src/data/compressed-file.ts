@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { ArbalestError, messageOf } from '../errors.js'
+import { ArbalestError, isError, messageOf } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/file-errors.js'
 import { allocate } from './checks.js'
 
@@ -150,7 +150,7 @@ async function* unxzipped(file: string): AsyncGenerator<Uint8Array, void> {
   try {
     yield* child.stdout
     const end = await ended
-    if (end instanceof Error) throw xzMissing(file, end)
+    if (isError(end)) throw xzMissing(file, end)
     if (typeof end === 'string') throw xzKilled(file, end)
     if (end !== 0) throw corruptFile(file, { expected: 'a complete xz stream', found: stderr.split('\n')[0] || `exit status ${end} of xz` })
   } finally {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ArbalestError, type ErrorCode } from '../errors.js'
+import { ArbalestError, isError, type ErrorCode } from '../errors.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 import type { ReadGroupStatus } from './group-status.js'
@@ -57,7 +57,7 @@ export function addon(): Addon {
   try {
     loaded = require(libraryFile(ADDON)) as Addon
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+    const reason = isError(cause) ? cause.message.split('\n')[0] : String(cause)
     const state = existsSync(libraryFile(ADDON)) ? `cannot be loaded (${reason})` : 'is not built yet'
     throw missing(state, cause)
   }
@@ -77,7 +77,7 @@ function missing(state: string, cause?: unknown): ArbalestError {
 
 /** Turns an addon's error, whose code is a property, into an ArbalestError. */
 export function translated(error: unknown): unknown {
-  if (error instanceof Error && !(error instanceof ArbalestError) && 'code' in error && typeof error.code === 'string')
+  if (isError(error) && !(error instanceof ArbalestError) && 'code' in error && typeof error.code === 'string')
     return new ArbalestError(error.code as ErrorCode, error.message, { cause: error })
   return error
 }

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { freeSpace } from '../engine/free-space.js'
-import { ArbalestError, messageOf, printable, shown } from '../errors.js'
+import { ArbalestError, isError, messageOf, printable, shown } from '../errors.js'
 import { didYouMeanFile } from '../similar-files.js'
 
 /** What a corrupt file should have had and what it has. */
@@ -39,7 +39,7 @@ const FULL: ReadonlyMap<string, string> = new Map([
 
 /** Whether a file could not be written because there was too little room for it. */
 export function isOfFullDisk(error: unknown): boolean {
-  return error instanceof Error && (FULL.has((error as NodeJS.ErrnoException).code ?? '') || isOfFullDisk(error.cause))
+  return isError(error) && (FULL.has((error as NodeJS.ErrnoException).code ?? '') || isOfFullDisk(error.cause))
 }
 
 /** What was to be written. */
@@ -56,7 +56,7 @@ export function unwritableFile(
   cause: unknown,
   { needed, left = 'a file that was there before is unchanged' }: Unwritten = {}
 ): ArbalestError {
-  const full = cause instanceof Error && FULL.get((cause as NodeJS.ErrnoException).code ?? '')
+  const full = isError(cause) && FULL.get((cause as NodeJS.ErrnoException).code ?? '')
   if (full) {
     const free = freeSpace(dirname(resolve(file)))
     const room = [
@@ -83,7 +83,7 @@ function named(file: string): string {
 
 /** The system's code where there is one, for its message repeats the path. */
 function reason(cause: unknown): string {
-  if (!(cause instanceof Error)) return shown(cause)
+  if (!isError(cause)) return shown(cause)
   return (cause as NodeJS.ErrnoException).code ?? messageOf(cause)
 }
 

@@ -1,4 +1,4 @@
-import { ArbalestError, shown, type ErrorCode } from '../errors.js'
+import { ArbalestError, isError, shown, type ErrorCode } from '../errors.js'
 
 /**
  * An error as plain data. Structured cloning alone loses an error's class, code and data; this form keeps name, message, stack, code, data,
@@ -35,7 +35,7 @@ const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
 
 /** A thrown value in a form that can be posted to another thread. */
 export function packError(thrown: unknown, depth = 0): PortableError {
-  if (!(thrown instanceof Error)) return { kind: 'value', value: cloneable(thrown) }
+  if (!isError(thrown)) return { kind: 'value', value: cloneable(thrown) }
   const { code, data } = thrown as { code?: unknown; data?: unknown }
   return {
     kind: 'error',
@@ -70,7 +70,7 @@ export function unpackError(packed: PortableError): unknown {
 
 /** The thrown value itself if it is an Error, else an Error that describes it. */
 export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
+  return isError(thrown) ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
 }
 
 function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown): Error {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dirname } from 'node:path'
-import { ArbalestError, messageOf, shown } from '../../errors.js'
+import { ArbalestError, isError, messageOf, shown } from '../../errors.js'
 import { unreadableFile, unwritableFile } from '../../formats/file-errors.js'
 import { makeFolder, writeAll } from '../../formats/write-file.js'
 import type { RemoteFile } from './sources.js'
@@ -163,5 +163,5 @@ export async function sha256Of(path: string): Promise<string> {
 /** `fetch` wraps what the system said. */
 function reasonOf(error: unknown): string {
   const { cause } = error as { readonly cause?: { readonly code?: unknown } }
-  return typeof cause?.code === 'string' ? cause.code : error instanceof Error ? messageOf(error) : shown(error)
+  return typeof cause?.code === 'string' ? cause.code : isError(error) ? messageOf(error) : shown(error)
 }
