@@ -18,24 +18,24 @@ const OWN = new URL('.', import.meta.url).href
 const OWN_FOLDER = fileURLToPath(OWN)
 const require = createRequire(import.meta.url)
 
+let byRequire = false
+
+/**
+ * From now on modules of this package are loaded in this thread by `require`, as its first one was: `import()` opens all files of a module graph at once, in each
+ * thread that starts, more than a low limit of open files allows. In a thread of the user's, who imports the package, `require` may load it once more, as under
+ * tsx, or not at all, as in Jest.
+ */
+export function loadByRequire(): void {
+  byRequire = true
+}
+
 /** The exports of the module at this address, in JavaScript or TypeScript. */
 export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
-  // `import()` opens all files of a module graph at once, in each thread that starts: more than a low limit of open files allows.
-  if (module.startsWith(OWN)) return required(fileURLToPath(module)) ?? ((await import(module)) as Record<string, unknown>)
+  if (byRequire && module.startsWith(OWN)) return require(fileURLToPath(module)) as Record<string, unknown>
   if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return (await import(module)) as Record<string, unknown>
   // Older versions of Node.js cannot read TypeScript. jiti is loaded only here, because most threads import JavaScript alone.
   const { createJiti } = await import('jiti')
   return createJiti(module).import<Record<string, unknown>>(module)
-}
-
-/** The exports of the module in this file; undefined where `require` loads none that `import` does, as that of Jest below Node.js 24.9. */
-function required(file: string): Record<string, unknown> | undefined {
-  try {
-    return require(file) as Record<string, unknown>
-  } catch (error) {
-    if (isError(error) && 'code' in error && error.code === 'ERR_REQUIRE_ESM') return undefined
-    throw error
-  }
 }
 
 /** The exports of a user's module. Throws an error with its address and the cause if it cannot be loaded. */

@@ -50,6 +50,23 @@ describe("import 'arbalest'", () => {
     expect(['child_process', 'crypto', 'readline', 'v8'].filter((module) => loaded.includes(module))).to.deep.equal([])
   })
 
+  it('is of one copy in a program whose loader makes another one of what is required, as tsx does', () => {
+    const program = `
+      import module, { syncBuiltinESMExports } from 'node:module'
+      const { createRequire } = module
+      module.createRequire = (from) => {
+        const require = createRequire(from)
+        const refusing = (path) => { if (path.endsWith('.js')) throw new Error('required: ' + path); return require(path) }
+        return Object.assign(refusing, require)
+      }
+      syncBuiltinESMExports()
+      const { train } = await import(${JSON.stringify(INDEX)})
+      console.log((await train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 4 } }).finished).reason)`
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+    expect(status, stderr).to.equal(0)
+    expect(stdout.trim()).to.equal('completed')
+  }).timeout(60_000)
+
   it('loads the readers of a kind of files when one is opened', () => {
     const reader = (name: string) => (file: string) => file.endsWith(`src/data/${name}.js`)
     const readers = ['text', 'tables/table', 'tables/csv', 'tables/parquet', 'texts/labelled-texts', 'images/image-folder', 'digits/digits']

@@ -1,5 +1,6 @@
 /** The module that a worker thread with actors starts with. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { loadByRequire } from '../own-module.js'
 import { loadActorClass } from './actor.js'
 import { ActorCell } from './actor-cell.js'
 import { threadEnvironment, type Environment } from './environment.js'
@@ -91,6 +92,8 @@ class HostedActor {
     this.#outbox.flush()
   }
 }
+
+loadByRequire()
 
 const { first, shared, heartbeat } = workerData as ThreadStart
 const actors = new Set<HostedActor>()
