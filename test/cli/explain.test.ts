@@ -53,6 +53,16 @@ describe('arbalest explain', function () {
     expect(lines[0]).to.include({ model: 'mlp', batch: 6, learners: 3 })
   })
 
+  for (const learners of [`'auto'`, `{ initial: 2, max: 4 }`, `{ schedule: [{ round: 0, learners: 2 }] }`])
+    it(`explains one learner where a config leaves their number open: ${learners}`, async () => {
+      await using folder = await Folder.make()
+      const config = join(folder.path, 'mine.mjs')
+      writeFileSync(config, `export default { model: 'mlp', batch: 4, learners: ${learners} }`)
+      const { code, lines, stderr } = await run(['explain', config, '--json'])
+      expect(code, stderr).to.equal(0)
+      expect(lines[0]).to.include({ model: 'mlp', learners: 1 })
+    })
+
   const CLUSTER = ['--hosts', '128', '--gpus', '8', '--link', '100Gbit', '--oversubscription', '4']
 
   it('predicts a step on many machines', async () => {
@@ -66,7 +76,7 @@ describe('arbalest explain', function () {
   it('gives the prediction to programs, with the options of a config for a run on hosts', async () => {
     await using folder = await Folder.make()
     const config = join(folder.path, 'mine.mjs')
-    writeFileSync(config, `export default { model: 'mlp', batch: 4, hosts: 'auto', learners: 3 }`)
+    writeFileSync(config, `export default { model: 'mlp', batch: 4, hosts: 'auto', learners: 3, deviceMemory: '1GiB', spill: '/var/tmp' }`)
     const { code, lines, stderr } = await run(['explain', config, ...CLUSTER, '--hub', '400Gbit', '--json'])
     expect(code, stderr).to.equal(0)
     const told = lines[0] as unknown as Prediction & { readonly event: string }
@@ -112,6 +122,7 @@ describe('arbalest explain', function () {
     [['lenet', '--hosts', '4', '--oversubscription', '0'], /^INVALID_OPTION: --oversubscription: received 0; /],
     [['lenet', '--gpus', '4'], /^INVALID_OPTION: --gpus: received it without --hosts; /],
     [['lenet', '--hosts', '4', '--learners', '3'], /^INVALID_OPTION: --learners: received it with --hosts; /],
+    [['lenet', '--hosts', '4', '--spill', '/var/tmp'], /^INVALID_OPTION: --spill: received it with --hosts; /],
     [['lenet', '--hosts', '4', '--plot', 'a.svg'], /^INVALID_OPTION: --plot: received it with --hosts; /],
     [[], /^INVALID_OPTION: missing required argument/],
     [['./nowhere.ts'], /^INVALID_OPTION: config: received ".\/nowhere.ts"; there is no such file/]

@@ -1,6 +1,6 @@
 import { ArbalestError, explain, predict, zoo, type Explanation, type ExplainOptions, type PredictOptions } from '../../index.js'
 import { clusterOptions } from '../../options/cluster.js'
-import { explainOptions } from '../../options/explain.js'
+import { explainOptions, predictOptions } from '../../options/explain.js'
 import { asTyped } from '../as-typed.js'
 import { loadConfig } from '../config-file.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
@@ -20,7 +20,8 @@ interface ExplainFlags extends CommonFlags {
 const { model: _, ...flagged } = { ...explainOptions.entries, ...clusterOptions.entries }
 const flags = new OptionFlags(flagged)
 /** What only the explanation of a step takes, and what only the prediction for machines takes. */
-const [OF_A_STEP, OF_MACHINES] = [['learners', 'deviceMemory'], Object.keys(clusterOptions.entries)] as const
+const OF_A_STEP = Object.keys(explainOptions.entries).filter((name) => !Object.hasOwn(predictOptions.entries, name))
+const OF_MACHINES = Object.keys(clusterOptions.entries)
 
 const NOTES = `
 Examples:
@@ -28,7 +29,7 @@ Examples:
   arbalest explain vgg16 --batch 256 --input 3x32x32 --learners 2
   arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
   arbalest explain resnet50 --batch 32 --device-memory 2GiB --plot memory.svg
-  arbalest explain my-run.ts --json                  the model, batch and learners of a config
+  arbalest explain my-run.ts --json                  the model, batch and learners of a config (1 learner if it has no number)
   arbalest explain resnet50 --hosts 128 --gpus 8 --link 100Gbit --oversubscription 4
                                                      what a step takes on many machines, by a model of them
 
@@ -80,9 +81,9 @@ async function predictAsTyped(
       'INVALID_OPTION',
       `${wrong === 'plot' ? '--plot' : flags.nameOf(wrong)}: received it with --hosts; leave one of them out`
     )
-  const { learners: __, deviceMemory: ___, ...options } = await optionsOf(model, values)
+  const options = Object.entries(await optionsOf(model, values)).filter(([name]) => !OF_A_STEP.includes(name))
   try {
-    const predicted = await predict(options as PredictOptions)
+    const predicted = await predict(Object.fromEntries(options) as unknown as PredictOptions)
     process.stdout.write(json ? `${JSON.stringify({ event: 'predicted', ...predicted })}\n` : `${predictionReport(predicted).join('\n')}\n`)
   } catch (error) {
     throw asTyped(error, { nameOf: (path) => flags.nameOf(path) })
@@ -104,6 +105,16 @@ async function optionsOf(model: string, values: FlagValues): Promise<ExplainOpti
   const config = await loadConfig(model)
   if (config.model === undefined)
     throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it has no model: add one`)
-  const shared = Object.entries(config).filter(([name]) => name !== 'model' && Object.hasOwn(explainOptions.entries, name))
+  const shared = Object.entries(config).filter(([name, value]) => isShared(name) && !isNoNumber(name, value))
   return { ...flags.over(Object.fromEntries(shared), values), model: config.model }
+}
+
+/** Whether `explain` has an option of a config, too. */
+function isShared(name: string): boolean {
+  return name !== 'model' && Object.hasOwn(explainOptions.entries, name)
+}
+
+/** Whether a config leaves the number of learners to the run, or changes it: a step of one learner is explained then. */
+function isNoNumber(name: string, value: unknown): boolean {
+  return name === 'learners' && (value === 'auto' || (typeof value === 'object' && value !== null))
 }
