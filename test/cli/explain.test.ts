@@ -16,6 +16,7 @@ describe('arbalest explain', function () {
     expect(lines.filter((line) => /^fc1 +linear \+ relu +500 /.test(line))).to.have.length(1)
     expect(stdout).to.match(/^Time floor: +[\d.]+ ms, at most [\d,]+ samples\/s a learner/m)
     expect(stdout).to.match(/at 100\.0 GFLOP\/s, assumed, and 10\.00 GB\/s, assumed/)
+    expect(stdout).to.match(/^Device memory: +[\d.]+ MiB beside the samples, and at least [\d.]+ MiB with --device-memory$/m)
     // 431,080 numbers, and what layouts of oneDNN add where it runs the convolutions.
     expect(stdout).to.match(/^weights +1\.[67] +3\.[34]$/m)
     expect(stdout).to.match(/^Operators' outputs: [\d.]+ MiB, which share [\d.]+ MiB: [\d.]+% saved/m)

@@ -71,7 +71,7 @@ function memory(explained: Explanation, dim: (text: string) => string): readonly
 
 /** Without a limit, at the least, and within the limit if there is one. */
 function limits({ memoryBytes, floorBytes, recomputedBytes, movedBytes = 0, predictedSlowdown }: Explanation): readonly string[] {
-  const range = `Device memory:      ${mebi(memoryBytes)} MiB, and at least ${mebi(floorBytes)} MiB with --device-memory`
+  const range = `Device memory:      ${mebi(memoryBytes)} MiB beside the samples, and at least ${mebi(floorBytes)} MiB with --device-memory`
   if (recomputedBytes === undefined || predictedSlowdown === undefined) return [range]
   const again = `${mebi(recomputedBytes)} MiB of a step are computed again and ${mebi(movedBytes)} MiB moved`
   return [range, `                    ${again}: ${predictedSlowdown.toFixed(2)} times its time, as predicted`]

@@ -41,7 +41,7 @@ export interface Explanation extends MemoryUse {
   readonly floorSeconds: number
   readonly speeds: Speeds
   readonly memory: { readonly learner: LearnerMemory; readonly shared: SharedMemory; readonly total: number }
-  /** The memory that such a run takes without a limit, and the least with which it can train. */
+  /** The memory that such a run takes beside its samples without a limit, and the least with which it can train. */
   readonly memoryBytes: number
   readonly floorBytes: number
   /** Bytes of the values that a step computes again. This and the next two are there with `deviceMemory` only. */
