@@ -57,11 +57,17 @@ export function addon(): Addon {
   try {
     loaded = require(libraryFile(ADDON)) as Addon
   } catch (cause) {
+    if (isError(cause) && 'code' in cause && cause.code === 'ERR_DLOPEN_DISABLED') throw disabled(cause)
     const reason = isError(cause) ? cause.message.split('\n')[0] : String(cause)
     const state = existsSync(libraryFile(ADDON)) ? `cannot be loaded (${reason})` : 'is not built yet'
     throw missing(state, cause)
   }
   return loaded
+}
+
+function disabled(cause: Error): ArbalestError {
+  const fix = 'start it without --no-addons, and under --permission with --allow-addons'
+  return new ArbalestError('ENGINE_MISSING', `engine: Node.js was told to load no native library; ${fix}`, { cause })
 }
 
 /** A call of the addon by its name. Throws ENGINE_MISSING if the addon has no such call. */

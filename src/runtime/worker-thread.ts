@@ -177,13 +177,17 @@ export function threadsExhausted(cause?: unknown): ArbalestError {
   return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'threads' } })
 }
 
-/** Throws LIMIT_REACHED if the system refuses a further thread, for which Node's error has only the system's code. */
+/** Throws LIMIT_REACHED if the system refuses a further thread, for which Node's error has only the system's code, and if Node's permissions refuse any. */
 function startWorker(entry: URL, options: WorkerOptions): Worker {
   try {
     return new Worker(entry, options)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ERR_WORKER_INIT_FAILED') throw threadsExhausted(error)
+    if (code === 'ERR_ACCESS_DENIED') {
+      const denied = 'threads: Node.js was told to allow none; start it with --allow-worker beside --permission'
+      throw new ArbalestError('LIMIT_REACHED', denied, { cause: error, data: { limit: 'threads' } })
+    }
     const { execArgv = [] } = options
     const kept = code === 'ERR_WORKER_INVALID_EXEC_ARGV' ? withoutRefused(execArgv, message) : execArgv
     if (kept.length === execArgv.length) throw error
