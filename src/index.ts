@@ -3,6 +3,10 @@
  *
  * @module arbalest
  */
+// First: in some bundles it refuses what the others cannot do without.
+// oxlint-disable-next-line import/no-unassigned-import
+import './package-version.js'
+
 export { train } from './run/train.js'
 export {
   crossover,

@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { packageVersion } from '../src/package-version.js'
 import { Folder } from './data/support/files.js'
 import { refused } from './support/codes.js'
+import { skip } from './support/skip.js'
 
 describe("The package's version", () => {
   it('is that of its manifest', () => {
@@ -25,4 +27,18 @@ describe("The package's version", () => {
         'docs/bundlers.md'
       )
   })
+
+  it('is asked for first in a bundle in CommonJS, which has no addresses of modules', async function () {
+    const esbuild = fileURLToPath(new URL('../../bench/node_modules/.bin/esbuild', import.meta.url))
+    if (!existsSync(esbuild)) skip(this, 'the packages of the bench are not installed')
+    await using folder = await Folder.make()
+    const index = new URL('../src/index.js', import.meta.url)
+    const app = await folder.write('app.mjs', Buffer.from(`import { train } from ${JSON.stringify(fileURLToPath(index))}; train({})`))
+    const bundle = join(folder.path, 'app.cjs')
+    const flags = ['--bundle', '--platform=node', '--log-level=error', `--outfile=${bundle}`]
+    expect(spawnSync(esbuild, [app, ...flags], { encoding: 'utf8' }).stderr).to.equal('')
+    const { status, stderr } = spawnSync(process.execPath, [bundle], { encoding: 'utf8' })
+    expect(stderr).to.include('leave it out of your bundle').and.to.include("code: 'INVALID_STATE'")
+    expect(status).to.equal(1)
+  }).timeout(60_000)
 })

@@ -70,7 +70,9 @@ function keepAddresses(folder) {
         const text = readFileSync(path, 'utf8')
         if (!text.includes('import.meta.url')) return { contents: text }
         const { code } = await transform(text, { define: { 'import.meta.url': 'ownAddress' }, target: 'esnext' })
-        return { contents: `const ownAddress = new URL(${JSON.stringify(`../${relative(folder, path)}`)}, import.meta.url).href\n${code}` }
+        const address = `new URL(${JSON.stringify(`../${relative(folder, path)}`)}, import.meta.url).href`
+        // A bundle in CommonJS has no address, which is refused by name.
+        return { contents: `const ownAddress = import.meta.url && ${address}\n${code}` }
       })
     }
   }
