@@ -1,6 +1,6 @@
 import { isMainThread, threadId } from 'node:worker_threads'
 import { ArbalestError } from '../errors.js'
-import { ask, isObject, liveSockets, processOf, serve, type Serving } from './live-socket.js'
+import { ask, copies, isObject, liveSockets, processOf, serve, type Serving } from './live-socket.js'
 import type { ActorSnapshot } from './snapshot.js'
 
 /** What a process tells of its jobs: names and numbers. */
@@ -37,9 +37,8 @@ type Request = { readonly ask: 'jobs' } | { readonly ask: 'call'; readonly job: 
 /** Milliseconds that a process may take to tell of its jobs. */
 const ANSWER_DEADLINE = 2_000
 
-/** One socket for each thread, however many jobs run there: the only module state of the runtime. */
+/** One socket for each thread and copy of this package, however many jobs run there: the only module state of the runtime. */
 const jobs = new Map<string, ShownJob & { readonly began: number }>()
-let lastId = 0
 let serving: Serving | undefined
 
 /**
@@ -48,7 +47,7 @@ let serving: Serving | undefined
  */
 export function showLive(job: ShownJob): Disposable {
   if (process.env['ARBALEST_TOP'] === 'off') return { [Symbol.dispose]() {} }
-  const id = `${isMainThread ? '' : `${threadId}-`}${++lastId}`
+  const id = `${isMainThread ? '' : `${threadId}-`}${++copies.lastJob}`
   jobs.set(id, { ...job, began: performance.now() })
   serving ??= serve(answer)
   return {

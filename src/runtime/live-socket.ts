@@ -10,8 +10,8 @@ import { ArbalestError, messageOf, type ErrorCode } from '../errors.js'
  * ends.
  */
 
-/** `1234.sock` is served by the process of that id, `1234-5.sock` by a worker thread of it. */
-const SOCKET = /^([1-9]\d*)(?:-\d+)?\.sock$/
+/** `1234.sock` is served by the process of that id, `1234-5.sock` by a worker thread of it, `1234.1.sock` by a second copy of this package there. */
+const SOCKET = /^([1-9]\d*)(?:-\d+)?(?:\.\d+)?\.sock$/
 /** The longest path that fits into a unix socket's address. */
 const LONGEST_PATH = 107
 /** Milliseconds that a client may take for its complete request. */
@@ -28,10 +28,15 @@ export interface Serving {
   close(): void
 }
 
+/** What all copies of this package in a thread share. */
+export const copies: { readonly sockets: Set<string>; lastJob: number } = ((globalThis as Record<symbol, unknown>)[
+  Symbol.for('arbalest.live')
+] ??= { sockets: new Set(), lastJob: 0 }) as never
+
 /** Serves requests until it is closed. Keeps no process alive. undefined if there is no folder that belongs to this user alone. */
 export function serve(answer: Answer): Serving | undefined {
   const folder = makeLiveFolder()
-  const path = folder && join(folder, `${process.pid}${isMainThread ? '' : `-${threadId}`}.sock`)
+  const path = folder && ownPath(folder)
   if (path === undefined || path.length > LONGEST_PATH) return undefined
   // An earlier process of the same id may have been killed and left its socket. Anything that cannot be removed is not ours.
   if (!removed(path)) return undefined
@@ -40,6 +45,7 @@ export function serve(answer: Answer): Serving | undefined {
   const serving = { close: () => stopServing(server, path, serving) }
   server.on('error', serving.close)
   server.listen(path).unref()
+  copies.sockets.add(path)
   process.once('exit', serving.close)
   return serving
 }
@@ -156,10 +162,19 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null
 }
 
+function ownPath(folder: string): string {
+  const thread = `${process.pid}${isMainThread ? '' : `-${threadId}`}`
+  for (let copy = 0; ; copy++) {
+    const path = join(folder, `${thread}${copy === 0 ? '' : `.${copy}`}.sock`)
+    if (!copies.sockets.has(path)) return path
+  }
+}
+
 function stopServing(server: Server, path: string, serving: Serving): void {
   process.off('exit', serving.close)
   server.close()
   removed(path)
+  copies.sockets.delete(path)
 }
 
 function removed(path: string): boolean {

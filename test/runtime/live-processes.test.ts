@@ -51,6 +51,24 @@ describe('a job that shows itself', () => {
     heap: 5
   }
 
+  it('is found beside one of another copy of the package, which takes other calls', async () => {
+    const copy = (await import(`${SERVE.href}?copy`)) as { readonly showLive: typeof showLive }
+    const call = (name: string) => () => Promise.resolve(name)
+    const shown = [
+      showLive({ name: 'a', actors: () => [], call: call('a') }),
+      copy.showLive({ name: 'b', actors: () => [], call: call('b') })
+    ]
+    try {
+      const jobs = (await liveProcesses()).flatMap((found) => found.jobs)
+      expect(jobs.map(({ name }) => name).toSorted()).to.deep.equal(['a', 'b'])
+      for (const { id, name } of jobs) expect(await callJob(process.pid, id, {})).to.equal(name)
+    } finally {
+      for (const each of shown) each[Symbol.dispose]()
+    }
+    expect(await liveProcesses()).to.deep.equal([])
+    expect(readdirSync(folder())).to.deep.equal([])
+  })
+
   it('is found by other processes of its user, with its current state, until it ends', async () => {
     const actors = [ACTOR]
     const shown = showLive({ name: 'mlp on digits', actors: () => actors })
