@@ -137,12 +137,12 @@ export class RunBoard {
   /** How the actors are now. */
   look({ status, population, rounds, resident, heap }: RunLook, now: number): void {
     const at = this.#secondsAt(now)
-    const { kind, period } = status.rule
-    const numbers = { ...('central' in status.rule ? status.rule.central : {}), period }
+    const { rule } = status
+    const numbers = { ...('central' in rule ? rule.central : { exchange: rule.exchange.kind }), period: rule.period }
     this.#set({
       round: status.round,
       learners: population.learners,
-      rule: { kind: 'central' in status.rule ? status.rule.central.kind : kind, numbers: plain(numbers) },
+      rule: { kind: 'central' in rule ? rule.central.kind : rule.kind, numbers: plain(numbers) },
       memory: this.#facts.memory && { ...this.#facts.memory, devices: this.#memoryBy(population.learners), resident, heap }
     })
     if (!this.isOver) this.#set({ state: status.paused ? 'paused' : 'training' })

@@ -62,6 +62,9 @@ describe('the board of a run', () => {
     expect(board.place(0)).to.deep.equal([1, 0, STATES.indexOf('training'), 0.4, 0.1, 2])
     expect(board.place(1)).to.deep.equal([1, 1, STATES.indexOf('training'), 0, 0.1, null])
     expect(board.facts.rule).to.deep.equal({ kind: 'sma', numbers: { kind: 'sma', alpha: null, momentum: 0.9, period: 2 } })
+    const hogwild = { kind: 'asynchronous', exchange: { kind: 'inPlace' }, slack: null, period: 16 } as const
+    board.look({ ...look(), status: { ...look().status, rule: hogwild } }, BEGAN + 1.5)
+    expect(board.facts.rule).to.deep.equal({ kind: 'asynchronous', numbers: { exchange: 'inPlace', period: 16 } })
     // A round that takes longer than a look: the shares hold.
     board.look(look({ round: 6 }), BEGAN + 2)
     expect(board.place(0)!.slice(3)).to.deep.equal([0.4, 0.1, null])
