@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Dashboard } from '../dashboard/dashboard.js'
 import { LogFollower } from '../dashboard/log-follower.js'
+import { withFlagsOf } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { wholeNumber } from './flag-values.js'
 import { tellDashboard } from './train-command.js'
@@ -16,7 +17,8 @@ export const defineDashboard: DefineCommand = (command) => {
     .addHelpText('after', NOTES)
     .action(async (log: string, { json = false, port }: CommonFlags & { port?: number }) => {
       const follower = await LogFollower.open(log)
-      const dashboard = await Dashboard.open(follower, { ...(port !== undefined && { port }) })
+      const opening = Dashboard.open(follower, { ...(port !== undefined && { port }) })
+      const dashboard = await withFlagsOf(command, opening, { 'dashboard.port': 'port' })
       tellDashboard(dashboard.url, json)
       // The server keeps no process alive. There is nothing to be put in order at the end: a signal may do as it does.
       for (;;) await sleep(60_000)

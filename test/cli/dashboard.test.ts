@@ -39,12 +39,15 @@ describe('arbalest with a dashboard', () => {
   })
 
   it('is told what is wrong: a port that is none, a log that is not there', async () => {
-    const [port, log] = await Promise.all([
+    const [port, own, log] = await Promise.all([
       run([...TRAIN, '--dashboard-port', '70000', '--json']),
+      run(['dashboard', folder, '--port', '70000', '--json']),
       run(['dashboard', join(folder, 'none'), '--json'])
     ])
     expect(port.lines.at(-1)).to.include({ event: 'failed', code: 'INVALID_OPTION' })
     expect(port.lines.at(-1)!['message']).to.match(/^--dashboard-port: received 70000; use a whole number from 0 to 65535/)
+    expect(own.lines.at(-1)).to.include({ event: 'failed', code: 'INVALID_OPTION' })
+    expect(own.lines.at(-1)!['message']).to.match(/^--port: received 70000; /)
     expect(log.lines.at(-1)).to.include({ event: 'failed', code: 'DATA_NOT_FOUND' })
   })
 })
