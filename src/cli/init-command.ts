@@ -1,10 +1,21 @@
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
-import { ArbalestError, datasetNames, defaultsFor, imageSizeOf, textNames, zoo, type Defaults } from '../index.js'
+import {
+  ArbalestError,
+  datasetNames,
+  datasetTraits,
+  defaultsFor,
+  imageSizeOf,
+  modelNamed,
+  textNames,
+  zoo,
+  type Defaults
+} from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
+import { invalidFlag } from './flag-values.js'
 
 interface InitFlags extends CommonFlags {
   readonly js?: boolean
@@ -43,6 +54,7 @@ async function runInit({
     )
   checkData(data)
   if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
+  checkSuits(model, data)
   await writeFile(file, template(model, data)).catch((cause: Error) => {
     throw new ArbalestError(
       'WRITE_FAILED',
@@ -68,7 +80,25 @@ function defaultData(model: string): string {
 /** A data set by its name, or a folder of images, as `train` takes it. */
 function checkData(data: string): void {
   const isFolder = statSync(data, { throwIfNoEntry: false })?.isDirectory() === true
-  if (!isFolder && !datasetNames.includes(data)) throw unknownName('--data', data, datasetNames)
+  if (isFolder || datasetNames.includes(data)) return
+  if (!/[./\\]/.test(data)) throw unknownName('--data', data, datasetNames)
+  throw invalidFlag('--data', data, 'name a data set or a folder of images; a text or a table needs no config: arbalest train --data FILE')
+}
+
+/** Refuses a published data set whose samples the model does not take: no training could begin with such a config. */
+function checkSuits(model: string, data: string): void {
+  if (!datasetNames.includes(data) || textNames.includes(data)) return
+  const { sample, classes } = datasetTraits(data)
+  try {
+    modelNamed(model, { input: sample, classes })
+  } catch (cause) {
+    if (!(cause instanceof ArbalestError) || cause.code !== 'SHAPE_MISMATCH') throw cause
+    throw invalidFlag(
+      '--data',
+      data,
+      `its samples are ${sample.join(' x ')}, which model ${model} does not take: name a folder, or another data set`
+    )
+  }
 }
 
 /** The commented options show their defaults, or examples if they have none. */

@@ -95,6 +95,19 @@ describe('arbalest init', function () {
   it('refuses names that do not exist', async () => {
     expect((await here('init', '--model', 'lenett')).stderr).to.match(/^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/)
     expect((await here('init', '--data', 'nmist')).stderr).to.match(/^UNKNOWN_NAME: --data: received "nmist"; use one of .*tinyshakespeare/)
+    expect((await here('init', '--data', 'houses.csv')).stderr).to.match(
+      /^INVALID_OPTION: --data: received "houses\.csv"; .*arbalest train --data FILE/
+    )
     expect(await readdir(folder.path)).to.deep.equal([])
+  })
+
+  it('refuses data whose samples the model does not take', async () => {
+    for (const model of ['alexnet', 'text-classifier', 'inception_v3']) {
+      const { code, stderr } = await here('init', '--model', model)
+      expect(code).to.equal(2)
+      expect(stderr).to.include(`--data: received "digits"; its samples are 1 x 28 x 28, which model ${model} does not take`)
+    }
+    expect(await readdir(folder.path)).to.deep.equal([])
+    expect(await here('init', '--model', 'alexnet', '--data', '.')).to.include({ code: 0 })
   })
 })
