@@ -19,7 +19,7 @@ export async function evolve(data: Dataset, rates: readonly number[], { epochs =
     optimiser: { momentum: 0, milestones: [] },
     until: { epochs },
     learner: new URL('./learner.js', import.meta.url),
-    learnerOptions: { board, rates, stride: 20, patience: 3, margin: 1.5 } satisfies Evolution,
+    learnerOptions: { board, rates, stride: 20, patience: 3, margin: 1.5, noise: 0.1 } satisfies Evolution,
     supervision: { restarts: 20 }
   })
   const lost: LearnerLostEvent[] = []

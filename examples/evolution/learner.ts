@@ -8,8 +8,9 @@ export interface Evolution {
   /** `stride`: steps between two comparisons with the others; `patience`: comparisons before a learner may be replaced. */
   readonly stride: number
   readonly patience: number
-  /** A learner lags if its loss is more than this times the best one's. */
+  /** A learner lags if its loss is more than `margin` times the best one's and more than `noise` above it: near the end small losses differ by chance. */
   readonly margin: number
+  readonly noise: number
 }
 
 /**
@@ -40,7 +41,8 @@ export default class EvolvingLearner implements LearnerPlugin {
     const loss = lossSum / steps
     this.#board[2 * rank + 1] = loss
     const best = this.#best()
-    if (++this.#looks < options.patience || best === undefined || loss <= options.margin * best.loss) return
+    if (++this.#looks < options.patience || best === undefined) return
+    if (loss <= Math.max(options.margin * best.loss, best.loss + options.noise)) return
     throw new Error(
       `learner ${learner} lags: loss ${loss.toFixed(3)} at rate ${replica.learningRate} where ${best.loss.toFixed(3)} is the best`
     )

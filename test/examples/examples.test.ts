@@ -6,8 +6,10 @@ import { distillationLoss } from '../../examples/distillation/learner.js'
 import { halveOnPlateau } from '../../examples/plateau/halve.js'
 import { breed } from '../../examples/population/breed.js'
 import { evolve } from '../../examples/evolution/evolve.js'
+import EvolvingLearner, { type Evolution } from '../../examples/evolution/learner.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
+import type { LearnerContext } from '../../src/learner/learner-plugin.js'
 import { train } from '../../src/run/train.js'
 
 describe('the examples', () => {
@@ -62,6 +64,21 @@ describe('the examples', () => {
       for (const rate of rates) expect(rate).within(0.02, 0.2)
       expect(finished.reason).to.equal('completed')
       expect(finished.testAccuracy).to.be.greaterThan(0.6)
+    })
+
+    it('replaces none whose loss differs by chance', async () => {
+      const lags = async (loss: number) => {
+        const board = new SharedArrayBuffer(32)
+        new Float64Array(board).set([0.1, 0.03, 0.1, 0])
+        const options = { board, rates: [0.1, 0.1], stride: 20, patience: 1, margin: 1.5, noise: 0.1 }
+        const replica = { learningRate: 0.1, run: (steps: number) => ({ lossSum: loss * steps, steps }) }
+        const learner = new EvolvingLearner({ options, replica, rank: 1, learner: 1, learners: 2 } as unknown as LearnerContext<Evolution>)
+        return learner.step().then(
+          () => false,
+          () => true
+        )
+      }
+      expect([await lags(0.05), await lags(0.12), await lags(0.14)]).to.deep.equal([false, false, true])
     })
   })
 
