@@ -23,8 +23,9 @@ export class LessonCard {
   }
 }
 
-const LEAD =
-  'Small batches train well, but one learner with small batches leaves most of the machine idle. So several learners train copies of the model at once, and a synchroniser keeps them together around a central model z, which is the one that is measured and saved.'
+const WHY = 'Small batches train well, but one learner with small batches leaves most of the machine idle.'
+const LEAD = `${WHY} So several learners train copies of the model at once, and a synchroniser keeps them together around a central model z, which is the one that is measured and saved.`
+const LEAD_IN_PLACE = `${WHY} So several learners train one model z at once, which is the one that is measured and saved.`
 
 /** What the rules are made of, by the names of those that have one: for runs whose rule itself is not known, as that of a log. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -95,10 +96,14 @@ export function lessonOf({ rule, batch, learners, synchroniser }: Pick<RunFacts,
       )
     case 'asynchronous':
       if (numbers['exchange'] === 'inPlace' || synchroniser === 'hogwild')
-        return lesson(
-          ['One copy of the model', 'All learners train z itself, without locks.'],
-          ['No learner waits', `Each takes its steps on a batch of its own${samples}, on whatever the others have made of z by then.`]
-        )
+        return {
+          title,
+          lead: LEAD_IN_PLACE,
+          steps: [
+            ['One copy of the model', 'All learners train z itself, without locks.'],
+            ['No learner waits', `Each takes its steps on a batch of its own${samples}, on whatever the others have made of z by then.`]
+          ]
+        }
       return lesson(
         apart,
         ['No learner waits', 'Each learner sends its updates to z when it has them.'],
