@@ -12,21 +12,21 @@ export const clusterOptions = group({
     text: 'predict training on so many machines, instead of explaining a step',
     flag: '--hosts <count>'
   }),
-  /** GPUs of each host; 0: its processor computes. */
+  /** GPUs of each host; 0, the default: its processor computes. */
   gpus: option(whole({ min: 0, max: 64 }), { text: 'with --hosts: GPUs of each', flag: '--gpus <count>', default: 0 }),
-  /** Of each host to its rack, in each direction. */
+  /** Bits a second of each host's link to its rack, in each direction; `10Gbit` if omitted. */
   link: option(rate, { text: "with --hosts: the rate of a host's link, such as 25Gbit", flag: '--link <rate>', default: '10Gbit' }),
-  /** How many times more the hosts of a rack can send than the rack's link to the others. 1: nothing slows down what goes to another rack. */
+  /** How many times more the hosts of a rack can send than the rack's link to the others. 1, the default: nothing slows down what goes to another rack. */
   oversubscription: option(real({ min: 1, max: 1000 }), {
     text: "with --hosts: how many times more a rack's hosts can send than its link to other racks",
     flag: '--oversubscription <factor>',
     default: 1
   }),
-  /** Hosts of a rack. */
+  /** Hosts of a rack; 16 if omitted. */
   rack: option(whole({ min: 1, max: 65_536 }), { text: 'with --hosts: hosts of a rack', flag: '--rack <count>', default: 16 }),
-  /** Of a GPU to the others of its host, in each direction. */
+  /** Bits a second of a GPU's links to the others of its host, in each direction; `3.6Tbit` if omitted. */
   gpuLink: option(rate, { text: "with --gpus: the rate of a GPU's links within its host", flag: '--gpu-link <rate>', default: '3.6Tbit' }),
-  /** Of a host without learners that sums for all; if omitted, there is none. */
+  /** Bits a second of the link of a host without learners that sums for all; if omitted, there is no such host. */
   hub: option(rate, { text: 'with --hosts: the rate of a central hub that sums for all', flag: '--hub <rate>', otherwise: 'no hub' })
 })
 

@@ -48,17 +48,17 @@ export const dataOptions = {
     flag: '--data-dir <folder>',
     otherwise: 'ARBALEST_DATA of the environment, else data'
   }),
-  /** Characters of a window, or tokens, if `data` names a text; 128 if omitted. */
+  /** Characters of a window, or tokens, if `data` names a text; 128 if omitted. Of texts with labels, bytes or tokens that the model sees; 256 if omitted. */
   context: option(whole({ min: 1, max: 2 ** 20 }), {
-    text: 'characters or tokens of a text that a model sees at once',
+    text: 'characters or tokens of a text that a model sees at once; of texts with labels, bytes or tokens',
     flag: '--context <characters>',
-    otherwise: '128'
+    otherwise: '128; 256 for texts with labels'
   }),
   /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json, if `data` names a text or texts with labels: its tokens instead of characters or bytes. */
   tokenizer: option(text('the folder of a tokenizer, or a tokenizer.json'), {
     text: 'tokens of texts instead of characters or bytes: the folder of a tokenizer, or a tokenizer.json',
     flag: '--tokenizer <path>',
-    otherwise: 'that of initial, else characters'
+    otherwise: 'that of initial, else characters or bytes'
   }),
   /** How the images of a folder become samples. */
   images: option(imageOptions, { default: {} }),

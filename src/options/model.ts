@@ -14,8 +14,11 @@ const file = v.pipe(
 )
 
 const initialWeights = group({
-  /** A safetensors file, or a folder of checkpoints. */
-  file: required(file, { text: 'weights to begin with, as for fine-tuning: a safetensors file', flag: '--initial-weights <file>' }),
+  /** A safetensors file, a checkpoint, or a folder of checkpoints. */
+  file: required(file, {
+    text: 'weights to begin with, as for fine-tuning: a safetensors file, or a folder of checkpoints',
+    flag: '--initial-weights <file>'
+  }),
   /** Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore. */
   names: option(
     kind<NonNullable<ImportOptions['names']>>(
@@ -33,7 +36,7 @@ const initialWeights = group({
   strict: option(truth(), { text: 'every tensor of the file must be used, and every value of the model be in the file', otherwise: 'true' })
 })
 
-/** First weights from a safetensors file; `reinitialise: ['fc']` gives a new head. Every shape that does not fit is a fault. */
+/** First weights from a file; `reinitialise: ['fc']` gives a new head. Every shape that does not fit is a fault. */
 export interface InitialWeightsOptions extends GivenOptions<typeof initialWeights> {}
 
 const modelOrName: Schema<Model | string> = either(
@@ -63,7 +66,7 @@ export const modelOptions = {
     text: 'a Hugging Face folder whose model is trained further: config.json, weights, tokenizer',
     flag: '--initial <folder>'
   }),
-  /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
+  /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file or a folder of checkpoints, alone or with options. */
   initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
   /**
    * Layers or parameters whose weights stay as they are, bit for bit, in addition to the model's own frozen layers; `*` stands for any characters:

@@ -31,6 +31,7 @@ const optimiser = group({
     otherwise: '0.9',
     of: MOMENTUM
   }),
+  /** False if omitted; true under synchroniser `eamsgd`, which needs it. */
   nesterov: option(truth(), { text: "Nesterov's momentum", flag: '--nesterov', of: MOMENTUM }),
   /** The default suits the model; for `adam` it is 0, for `adamw` 0.01. */
   weightDecay: option(real({ min: 0 }), { text: 'weight decay', flag: '--weight-decay <number>', otherwise: 'depends on the model' }),

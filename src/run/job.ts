@@ -216,7 +216,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
 
   /**
    * Records metrics of your own, finite numbers by name, as an event `logged` of the present iteration: that of the call in `onStep`, `onEvaluated` and listeners
-   * of `evaluated`, else the last one that is done. Throws INVALID_OPTION, and INVALID_STATE once the run has ended.
+   * of `progress` and `evaluated`, else the last one that is done. Throws INVALID_OPTION, and INVALID_STATE once the run has ended.
    *
    * ```ts
    * job.log({ temperature: 61.5 })

@@ -8,6 +8,7 @@ export interface GenerateOptions {
   readonly length?: number
   /** Logits are divided by it: below 1 likely characters become likelier, above 1 less so; 0 always takes the likeliest. 1 by default. */
   readonly temperature?: number
+  /** Seeds the random choice; 0 by default. */
   readonly seed?: number
 }
 

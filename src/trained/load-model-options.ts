@@ -6,6 +6,7 @@ import type { ReadModelOptions } from '../formats/read-model.js'
 export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {
   /** `cpu` by default. */
   readonly backend?: BackendName
+  /** Of weights and activations in computations; `f32` by default. */
   readonly precision?: Exclude<Precision, 'f64'>
   /** Threads that compute a batch; 1 by default. */
   readonly threads?: number

@@ -3,8 +3,8 @@ import type { LoadModelOptions } from './load-model-options.js'
 import type { TrainedModel } from './trained-model.js'
 
 /**
- * Loads a trained model from a safetensors file, from a checkpoint, or from a folder of checkpoints: the newest, or with `best` the best one; or from what
- * the synchroniser of a run answers to `model()`. A file that `save` has written needs no options. For a file with PyTorch's names give `model` and, if the names differ, `names`.
+ * Loads a trained model from a safetensors file, from a checkpoint, from a folder of checkpoints (the newest, or with `best` the best one), or from a folder of
+ * Hugging Face's transformers; or from what the synchroniser of a run answers to `model()`. A file that `save` has written needs no options. For a file with PyTorch's names give `model` and, if the names differ, `names`.
  *
  * ```ts
  * const model = await loadModel('digits.safetensors')

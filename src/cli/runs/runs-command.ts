@@ -20,7 +20,7 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
   command
     .argument('[paths...]', 'logs, or folders of logs (runs)')
     .option('--run <name...>', 'only runs whose names begin with one of these')
-    .option('--compare', 'show the options that differ, metrics of your own, and training losses at common iterations')
+    .option('--compare', 'show the options that differ, the last values of metrics, and training losses at common iterations')
     .option('--plot <file>', 'write losses and accuracies over epochs as an SVG')
     .action(async (paths: readonly string[], flags: RunsFlags) => finish(await runRuns(paths, flags)))
 }
