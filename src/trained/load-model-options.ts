@@ -8,6 +8,6 @@ export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {
   readonly backend?: BackendName
   /** Of weights and activations in computations; `f32` by default. */
   readonly precision?: Exclude<Precision, 'f64'>
-  /** Threads that compute a batch; 1 by default. */
+  /** Threads that compute a batch, 1 to 1,024; 1 by default. */
   readonly threads?: number
 }

@@ -14,6 +14,9 @@ import { TrainedModel } from './trained-model.js'
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
+const PRECISIONS = ['f32', 'bf16'] as const
+const MOST_THREADS = 1024
+
 const OPTIONS: Readonly<Record<keyof LoadModelOptions, true>> = {
   model: true,
   names: true,
@@ -36,6 +39,9 @@ export async function openModel(source: string | SavedModel, options: LoadModelO
     if (!known.includes(name)) throw invalidOption(name, value, `use only ${known.join(', ')}${didYouMean(name, known)}`)
   const { backend = 'cpu', precision = 'f32', threads = 1, ...reading } = options
   if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
+  if (!PRECISIONS.some((name) => name === precision)) throw unknownName('precision', precision, PRECISIONS)
+  if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS)
+    throw invalidOption('threads', threads, `use a whole number from 1 to ${MOST_THREADS}`)
   const saved = isSaved(source) ? source : await readFile(source, reading)
   await loadOperators(saved.model)
   const engine = await loadEngine(ENGINE.href)

@@ -1,0 +1,23 @@
+import { defineModel, linear } from '../../src/model/layers.js'
+import { loadModel } from '../../src/trained/load-model.js'
+import { savedOf } from '../formats/support/saved-of.js'
+import { refused } from '../support/codes.js'
+
+describe('A model is loaded', () => {
+  const saved = savedOf(defineModel({ name: 'two', input: [2], layers: [linear(2)] }))
+  const loading = (options: object) => async () => loadModel(saved, options)
+
+  it('with no precision but those in which training computes', async () => {
+    for (const precision of ['bf17', 'f64', 'i32', 'u8', 1, null])
+      await refused('UNKNOWN_NAME', loading({ precision }), `precision: received ${JSON.stringify(precision)}; use one of bf16, f32`)
+  })
+
+  it('with no other number of threads than training takes', async () => {
+    for (const threads of [0, -1.5, 1025, 'a', null])
+      await refused(
+        'INVALID_OPTION',
+        loading({ threads }),
+        `threads: received ${JSON.stringify(threads)}; use a whole number from 1 to 1024`
+      )
+  })
+})
