@@ -161,8 +161,11 @@ class CallsUnderWay {
 
 function delivered(call: RunCall, { deliver, learners }: Addressees): Promise<unknown> {
   const { actor, place } = call
-  if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
-    throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)
+  const there = learners()
+  if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < there)) {
+    const fix = there === 1 ? 'use 0: the run has one learner' : `use a whole number from 0 to ${there - 1}: the run has ${there} learners`
+    throw invalidOption('place', place, fix)
+  }
   return deliver[actor as Exclude<RunActorName, 'run'>](call)
 }
 
@@ -197,7 +200,10 @@ export function addressees(
   const toSupervisor = actor(supervisor)
   const feeder = async () => {
     if (feedStatus) return feedStatus()
-    throw new ArbalestError('INVALID_STATE', 'feeder: there is none; the samples lie in memory')
+    throw new ArbalestError(
+      'INVALID_STATE',
+      'feeder: the run has none, because its samples lie in memory; only data that is read while the run trains has one'
+    )
   }
   return {
     learners: () => population.learners,

@@ -39,6 +39,16 @@ describe('the directory of a run', () => {
     expect(heard).to.deep.equal([])
   })
 
+  it('names the only place of a run with one learner', async () => {
+    const directory = new RunDirectory(1, () => {})
+    directory.open({ ...there, learners: () => 1 })
+    await refused(
+      'INVALID_OPTION',
+      () => directory.call(call({ actor: 'learner', place: 1 })),
+      'place: received 1; use 0: the run has one learner'
+    )
+  })
+
   it('lets no learner wait for its own rest, and delivers what it tells', async () => {
     const directory = opened()
     await refused('INVALID_STATE', () => directory.call(call({ method: 'pause' }), 'learner'), 'use tell')
