@@ -1,16 +1,18 @@
 import { expect } from 'chai'
 import { RunWatch, type WatchedJob } from '../../src/dashboard/run-watch.js'
-import type { RoundFigures } from '../../src/engine/contract.js'
+import type { GroupRule, RoundFigures } from '../../src/engine/contract.js'
 import type { JobEvent } from '../../src/observe/events.js'
 import { EventStream } from '../../src/observe/event-stream.js'
 import { newBoard, startedWith } from './support/board.js'
+
+const RULE: GroupRule = { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
 
 /** A job without actors: answers what these would, of the rounds that it is told. */
 class FakeJob {
   readonly events = new EventStream<JobEvent>()
   rounds: readonly RoundFigures[] = []
   readonly #asked = {
-    status: () => ({ round: this.rounds.length, paused: false, rule: { kind: 'none', period: 1 } }),
+    status: () => ({ round: this.rounds.length, paused: false, rule: RULE }),
     population: () => ({ learners: 1, places: [{ place: 0, learner: 0, state: 'training' }] }),
     sampledRounds: (round: number) => this.rounds.filter((each) => each.round > round)
   }
