@@ -1,5 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import { logsOf, parsedLine } from '../observe/read-runs.js'
+import { logsOf } from '../observe/read-runs.js'
+import { parsedLine } from '../observe/runs-of-log.js'
 import { RunBoard } from './run-board.js'
 import type { DashboardSource } from './dashboard.js'
 
