@@ -24,7 +24,7 @@ export class RunLog implements EventSink {
       if (!endsWithNewline(file)) writeSync(file, '\n')
     } catch (cause) {
       if (file !== undefined) closeSync(file)
-      const message = `log: received ${JSON.stringify(path)}; it cannot be written (${messageOf(cause)}); name another file`
+      const message = `log: received ${JSON.stringify(path)}; it cannot be written (${messageOf(cause)}); name a file in a folder that exists, and that you may write to`
       throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: 'log', file: path } })
     }
     this.#path = path
