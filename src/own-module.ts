@@ -21,9 +21,9 @@ const require = createRequire(import.meta.url)
 let byRequire = false
 
 /**
- * From now on modules of this package are loaded in this thread by `require`, as its first one was: `import()` opens all files of a module graph at once, in each
- * thread that starts, more than a low limit of open files allows. In a thread of the user's, who imports the package, `require` may load it once more, as under
- * tsx, or not at all, as in Jest.
+ * From now on this thread loads modules of this package by `require`. `import()` opens all files of a module graph at once: with several threads that start,
+ * more than a low limit of open files allows. Only threads of the runtime call this. In a thread of the user's, `require` may load a second copy of the
+ * package (tsx), or fail (Jest).
  */
 export function loadByRequire(): void {
   byRequire = true

@@ -96,7 +96,7 @@ export interface SupervisorOptions {
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8
 
-/** Learners that are started at a time, for each core: among hundreds that start at once each would take longer than its start may. */
+/** Learners that start at the same time, for each core. If hundreds started at once, each would exceed the deadline of a start. */
 const STARTS_PER_CORE = 4
 
 /** Owns the population of learners: starts them, replaces those that fail by others that start from the central model, stops them. */
@@ -322,19 +322,22 @@ interface Failure {
   readonly error: unknown
 }
 
-/** Does this for the slots, some at a time, until it fails for one. Returns that failure once all that has begun has ended, of several that of the first slot. */
+/**
+ * Does the work of each slot, some slots at a time. After a failure no further work begins. Returns the failure with the lowest index, once all work that
+ * has begun has ended; undefined if there is none.
+ */
 async function firstFailure(
   slots: readonly LearnerSlot[],
   work: (slot: LearnerSlot, index: number) => Promise<void>
 ): Promise<Failure | undefined> {
   const failures: Failure[] = []
   const left = slots.entries()
-  const oneAfterTheOther = async () => {
+  const oneByOne = async () => {
     for (const [index, slot] of left) {
       if (failures.length > 0) return
       await work(slot, index).catch((error: unknown) => failures.push({ index, error }))
     }
   }
-  await Promise.all(Array.from({ length: Math.min(slots.length, STARTS_PER_CORE * usableCores()) }, oneAfterTheOther))
+  await Promise.all(Array.from({ length: Math.min(slots.length, STARTS_PER_CORE * usableCores()) }, oneByOne))
   return failures.sort((a, b) => a.index - b.index)[0]
 }

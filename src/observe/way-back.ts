@@ -2,7 +2,7 @@ import type { RecordedEvent } from './events.js'
 
 const MEASURED: ReadonlySet<RecordedEvent['event']> = new Set(['progress', 'evaluated', 'logged'])
 
-/** Follows the events of a run, which goes back where its loss was not a finite number: what it had measured of later iterations no longer counts. */
+/** Finds in the events of a run where it went back to an earlier iteration. What it had measured of later iterations no longer counts. */
 export class WayBack {
   #toStart = false
 

@@ -27,7 +27,7 @@ const WHY = 'Small batches train well, but one learner with small batches leaves
 const LEAD = `${WHY} So several learners train copies of the model at once, and a synchroniser keeps them together around a central model z, which is the one that is measured and saved.`
 const LEAD_IN_PLACE = `${WHY} So several learners train one model z at once, which is the one that is measured and saved.`
 
-/** What the rules are made of, by the names of those that have one: for runs whose rule itself is not known, as that of a log. */
+/** The kind of each synchroniser's rule, by the synchroniser's name. A log has the name of the synchroniser, but not its rule. */
 const KINDS: Readonly<Record<string, string>> = {
   sma: 'sma',
   easgd: 'sma',
@@ -101,7 +101,10 @@ export function lessonOf({ rule, batch, learners, synchroniser }: Pick<RunFacts,
           lead: LEAD_IN_PLACE,
           steps: [
             ['One copy of the model', 'All learners train z itself, without locks.'],
-            ['No learner waits', `Each takes its steps on a batch of its own${samples}, on whatever the others have made of z by then.`]
+            [
+              'No learner waits',
+              `Each learner takes its steps on a batch of its own${samples}. It changes z as it finds it, with the changes of the others.`
+            ]
           ]
         }
       return lesson(

@@ -92,8 +92,8 @@ export interface Growth {
 }
 
 /**
- * Throws OUT_OF_MEMORY, with the figures, if memory does not hold as many more learners as a program asks for, with their threads. The figures of rounds
- * may be recorded, of which the engine alone knows: that is counted too.
+ * Throws OUT_OF_MEMORY, with the figures, if memory does not hold the learners that a program adds. Counts their vectors, their threads, and the figures of
+ * rounds where these are recorded.
  */
 export function checkGrowth(engine: Engine, settings: MemorySettings, need: MemoryNeed, { there, wanted }: Growth): void {
   const more = wanted - there
