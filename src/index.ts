@@ -3,7 +3,7 @@
  *
  * @module arbalest
  */
-// First: in some bundles it refuses what the others cannot do without.
+// The first import: in a bundle that cannot work it throws an error that says so, before another module fails without a reason.
 // oxlint-disable-next-line import/no-unassigned-import
 import './package-version.js'
 
