@@ -82,7 +82,7 @@ bool ArenaUser::take(std::chrono::steady_clock::time_point deadline, const std::
   while (!has() && !cancelled.load(std::memory_order_relaxed)) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) break;
-    arenas_->changed_.wait_until(lock, std::min(deadline, now + kSlice));
+    lent_.wait_until(lock, std::min(deadline, now + kSlice));
   }
   if (!has()) queue.erase(std::find(queue.begin(), queue.end(), this));
   return has();
@@ -100,7 +100,7 @@ void ArenaUser::give_back() {
   ArenaUser* const user = *next;
   queue.erase(next);
   arenas_->lend(slot, *user);
-  arenas_->changed_.notify_all();
+  user->lent_.notify_one();
 }
 
 }  // namespace arbalest

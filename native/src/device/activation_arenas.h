@@ -44,7 +44,6 @@ class ActivationArenas {
 
   const size_t staged_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   std::vector<Slot> slots_;
   std::deque<ArenaUser*> queue_;  // users that wait, in order of arrival
   int users_ = 0;
@@ -76,7 +75,8 @@ class ArenaUser {
   const std::shared_ptr<ActivationArenas> arenas_;
   const size_t bytes_;
   int home_ = 0, last_ = 0;
-  std::atomic<int> slot_{-1};  // written with the lock held, by the thread that lends the arena
+  std::atomic<int> slot_{-1};      // written with the lock held, by the thread that lends the arena
+  std::condition_variable lent_;  // one a user: lending an arena wakes its user alone, however many wait
 };
 
 }  // namespace arbalest
