@@ -106,7 +106,8 @@ function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void
     else if (event.event === 'failed') write(`job ${event.job}: ${event.code}: ${event.message}`)
     else if ('job' in event) reporters[event.job]!.show(event satisfies JobEvent)
     else {
-      const { policy, gain, predictedGain, jain, jobs } = event
+      const { policy, measured, gain, predictedGain, jain, jobs } = event
+      if (!measured) return write(`device: ${policy}; not measured: the jobs were together for too short a time`)
       const slowdowns = jobs.map(({ slowdown }, job) => `job ${job} ${slowdown.toFixed(2)} times`).join(', ')
       write(
         `device: ${policy}${gainText(gain)} (at most ${predictedGain.toFixed(2)} by prediction); slowed down: ${slowdowns}; Jain's index ${jain.toFixed(3)}`

@@ -35,6 +35,8 @@ export interface CrossoverFinishedEvent {
   readonly event: 'finished'
   /** How the device was shared last, while several jobs trained. */
   readonly policy: SharingPolicy
+  /** Whether the jobs were together for long enough to be measured. Otherwise `gain`, `jain` and each `slowdown` are 1. */
+  readonly measured: boolean
   /** How many times as fast the jobs were together as one after the other, while all of them trained: the median of measured windows. */
   readonly gain: number
   /** The most that crossing could give, from the times of the jobs' steps alone. */

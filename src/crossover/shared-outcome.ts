@@ -7,6 +7,7 @@ import type { SharingPolicy } from './sharing-policy.js'
 /** How the jobs have trained together. */
 export interface SharedOutcome {
   readonly policy: SharingPolicy
+  readonly measured: boolean
   readonly gain: number
   readonly predictedGain: number
   readonly jain: number
@@ -48,6 +49,8 @@ export function outcomeOf(sets: readonly MeasuredSet[], { policy, shares, shares
   const middleOf = (of: (finding: Finding) => number, otherwise: number) => (findings.length > 0 ? median(findings.map(of)) : otherwise)
   return {
     policy,
+    // One after the other there is nothing to measure: the gain is 1.
+    measured: findings.length > 0 || policy === 'sequential',
     gain: middleOf(({ gain }) => gain, 1),
     predictedGain: middleOf(({ predictedGain }) => predictedGain, times.length > 1 ? boundOfGain(times, { sharesLink }) : 1),
     jain: middleOf(({ jain }) => jain, 1),

@@ -1,4 +1,4 @@
-import { readdirSync, statSync, type Dirent } from 'node:fs'
+import { readdirSync, statSync, type Dirent, type Stats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { ArbalestError } from '../errors.js'
@@ -175,8 +175,9 @@ async function addFilesBelow(folder: string, kind: FileKind, files: string[], se
   seen.add(real)
   for (const entry of await entriesOf(folder, kind)) {
     const path = join(folder, entry.name)
-    if (await isFolder(folder, entry)) await addFilesBelow(path, kind, files, seen)
-    else if (kind.extensions.has(extname(entry.name).toLowerCase())) files.push(path)
+    const target = await followed(folder, entry)
+    if (target?.isDirectory()) await addFilesBelow(path, kind, files, seen)
+    else if (kind.extensions.has(extname(entry.name).toLowerCase()) && isReadable(target)) files.push(path)
   }
 }
 
@@ -197,11 +198,19 @@ async function readFolder(folder: string, { what }: FileKind): Promise<Dirent[]>
   }
 }
 
-/** Follows a symbolic link. */
 async function isFolder(parent: string, entry: Dirent): Promise<boolean> {
-  if (!entry.isSymbolicLink()) return entry.isDirectory()
-  const target = await stat(join(parent, entry.name)).catch(() => undefined)
+  const target = await followed(parent, entry)
   return target?.isDirectory() === true
+}
+
+/** An entry, or what a symbolic link leads to; undefined if it leads nowhere. */
+async function followed(parent: string, entry: Dirent): Promise<Dirent | Stats | undefined> {
+  return entry.isSymbolicLink() ? stat(join(parent, entry.name)).catch(() => undefined) : entry
+}
+
+/** Not a pipe, whose reader waits for a writer, nor a socket or a device. A link that leads nowhere is read, so that an error names it. */
+function isReadable(target: Dirent | Stats | undefined): boolean {
+  return target === undefined || target.isFile()
 }
 
 /** Compares code units, which is independent of the locale. */

@@ -23,33 +23,47 @@ export function readerThreads(cores: number, requested?: number): number {
  */
 export class ReaderPool implements AsyncDisposable {
   readonly #pool: Piscina<ReadTask, readonly UnreadableSample[]>
+  #failure: ArbalestError | undefined
 
   private constructor(pool: Piscina<ReadTask, readonly UnreadableSample[]>) {
     this.#pool = pool
+    // A thread died between two tasks; the pool has already replaced it. After a replacement that could not start it tries no more, and tasks
+    // would wait for ever.
+    pool.on('error', (error) => {
+      if (pool.threads.length > 0) return
+      this.#failure ??= noThreads(error)
+      void pool.destroy()
+    })
   }
 
-  /** Starts the threads. */
+  /** Starts the threads. Throws LIMIT_REACHED if the system allows none. */
   static async start({ threads }: { readonly threads: number }): Promise<ReaderPool> {
     // Loaded on demand: only data sets that stream need it.
     const { Piscina } = await import('piscina')
-    const pool = new Piscina<ReadTask, readonly UnreadableSample[]>({
-      filename: new URL('./reader-thread.js', import.meta.url).href,
-      minThreads: threads,
-      maxThreads: threads,
-      recordTiming: false
-    })
-    // A thread died between two tasks; the pool has already replaced it.
-    pool.on('error', () => {})
-    return new ReaderPool(pool)
+    try {
+      const pool = new Piscina<ReadTask, readonly UnreadableSample[]>({
+        filename: new URL('./reader-thread.js', import.meta.url).href,
+        minThreads: threads,
+        maxThreads: threads,
+        recordTiming: false
+      })
+      return new ReaderPool(pool)
+    } catch (error) {
+      throw noThreads(error)
+    }
   }
 
-  /** Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies. */
+  /**
+   * Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies, and with LIMIT_REACHED
+   * if no thread is left and the system allows no other.
+   */
   async read(task: ReadTask): Promise<readonly UnreadableSample[]> {
     let last: unknown
     for (let tries = 0; tries < TRIES; tries++) {
       try {
         return await this.#pool.run(task)
       } catch (error) {
+        if (this.#failure) throw this.#failure
         last = error
       }
     }
@@ -65,4 +79,9 @@ export class ReaderPool implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+}
+
+function noThreads(cause: unknown): ArbalestError {
+  const message = `threads: none that reads samples can start (${messageOf(cause)}); raise the system's limits of open files (ulimit -n) and of threads (ulimit -u), or use fewer learners`
+  return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'threads' } })
 }

@@ -211,7 +211,8 @@ describe('DeviceScheduler', () => {
     await until(() => lease.leaseFigures()[1]!.rounds > 200)
     expect(aloneNow()).to.deep.equal({ mode: 'alone', job: 1 })
     end(1)
-    const { gain, predictedGain, jobs } = await outcome
+    const { measured, gain, predictedGain, jobs } = await outcome
+    expect(measured).to.equal(true)
     expect(events.map(({ policy }) => policy)).to.deep.equal(['sequential'])
     expect([gain, ...jobs.map(({ slowdown }) => slowdown)]).to.deep.equal([1, 1, 1])
     expect(predictedGain).to.be.closeTo(1.5, 0.15)
@@ -221,7 +222,8 @@ describe('DeviceScheduler', () => {
     const { outcome, end } = scheduled({ alone: [1, 1], shared: [1, 1], crossed: [1, 1] })
     end(1)
     end(0)
-    const { gain, predictedGain, jain, jobs } = await outcome
+    const { measured, gain, predictedGain, jain, jobs } = await outcome
+    expect(measured).to.equal(false)
     expect([gain, predictedGain, jain, ...jobs.map(({ slowdown }) => slowdown)]).to.deep.equal([1, 1, 1, 1, 1])
   })
 })

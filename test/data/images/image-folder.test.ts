@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
@@ -71,6 +72,16 @@ describe('A folder of images', () => {
     expect((await imageFolder(join(folder.path, 'data'))).classNames).to.deep.equal(['a', 'b'])
   })
 
+  it('leaves out pipes, which would be waited for', async () => {
+    await write('a/1.png', 'a/2.png', 'b/1.png', 'b/2.png')
+    execFileSync('mkfifo', [join(folder.path, 'a', 'pipe.png')])
+    await symlink(join(folder.path, 'a', 'pipe.png'), join(folder.path, 'b', 'link.png'))
+    await symlink(join(folder.path, 'nowhere.png'), join(folder.path, 'b', 'broken.png'))
+    const [train, test] = parts(await imageFolder(folder.path))
+    const names = [...train.items, ...test.items].map((item) => basename(item)).sort()
+    expect(names).to.deep.equal(['1.png', '1.png', '2.png', '2.png', 'broken.png'])
+  })
+
   it('refuses links that bring a folder twice into a class, or never end', async () => {
     await write('data/a/1.png', 'data/a/2.png', 'data/b/x/1.png', 'data/b/2.png')
     const data = join(folder.path, 'data')
@@ -119,6 +130,7 @@ describe('A folder of images', () => {
   it('refuses options that cannot be, by their names', async () => {
     const wrong = [
       ['size', { size: 0 }],
+      ['threads', { threads: 5000 }],
       ['resize', { size: 64, resize: 60 }],
       ['channels', { channels: 2 }],
       ['crop.scale', { crop: { scale: [0.5, 0.2] } }],
