@@ -50,6 +50,7 @@ const figure = (value: number): string => value.toFixed(value < 1 ? 3 : value < 
 export const actors: Bench = {
   summary: 'asks, tells and starts of actors against postMessage, comlink, threads and nact',
   filters: [`cases ${CASES.join(' ')};`, `peers ${PEERS.join(' ')} (nact in the caller’s thread)`],
+  takes: ['pairs', 'seconds', 'save'],
 
   async run(filters, options) {
     const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 3 })

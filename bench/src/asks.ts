@@ -31,6 +31,7 @@ interface Result extends Comparison {
 export const asks: Bench = {
   summary: 'images/s of a training run that is asked for its status 100 times a second, against the same run that is not asked',
   filters: ['default: lenet b16 k2 f32', 'models, b16 (batch), k2 (learners), f32 or bf16'],
+  takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([26, 12, 12, 9, 18, 10, 18, 11], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'not asked', 'ratio', 'quartiles', 'processor', 'quartiles', 'us/answer'])

@@ -48,6 +48,7 @@ interface Result extends Spread {
 export const averaging: Bench = {
   summary: 'the cost of averaging in every step for a learner, and its waiting time',
   filters: ['default: resnet20 b16 k2 f32', 'models, b16 (batch), k2 (learners), f32 or bf16'],
+  takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([26, 12, 9, 9, 18], options.json ? null : process.stdout)
     table.row(['case', 'us/step', 'cost', 'waits', 'quartiles of cost'])

@@ -1,4 +1,4 @@
-/** The options of every bench. */
+/** The options of the benches. */
 export interface BenchOptions {
   readonly json: boolean
   readonly profile: boolean
@@ -20,10 +20,15 @@ export interface BenchOptions {
   readonly pace?: boolean
 }
 
+/** An option that some benches take; `json` is of all. */
+export type BenchOption = Exclude<keyof BenchOptions, 'json'>
+
 export interface Bench {
   /** One line for the help text. */
   readonly summary: string
   /** Lines of help about the words that may follow its name. */
   readonly filters: readonly string[]
+  /** The options that it reads; others are refused. */
+  readonly takes: readonly BenchOption[]
   run(filters: readonly string[], options: BenchOptions): Promise<void>
 }

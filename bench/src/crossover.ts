@@ -211,6 +211,7 @@ export const crossoverBench: Bench = {
     'single cells, each in quotes: "resnet20+vgg16 ssgd 200mbit" "resnet20+gpt sma 1gbit"',
     'ddp: beside S-SGD also two jobs of PyTorch DDP, in network namespaces (root); lease: processor time of turns, in a run of their own'
   ],
+  takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([42, 10, 10, 10, 10], options.json ? null : process.stdout)
     table.row(['case', 'sequential', 'shared', 'bound', 'ddp-shared'])

@@ -43,6 +43,7 @@ interface Result extends Comparison {
 export const dashboard: Bench = {
   summary: 'processor time and images/s of a training run whose dashboard is open, against the dashboard closed and a run without one',
   filters: ['default: lenet b16 k2 f32', 'models, b16 (batch), k2 (learners), f32 or bf16'],
+  takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([26, 10, 10, 9, 18, 10, 19, 10, 19, 9], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'closed', 'ratio', 'quartiles', 'open', 'quartiles', 'closed', 'quartiles', 'bytes/s'])

@@ -117,6 +117,7 @@ export const gpu: Bench = {
     '--peers none: our learners on streams alone, to compare two settings of ours',
     'collect --out FOLDER --save NAME writes the measurements of FOLDER to bench/results/NAME.json; needs no GPU'
   ],
+  takes: ['pairs', 'seconds', 'save', 'peers', 'budget', 'out'],
 
   async run(filters: readonly string[], options: BenchOptions): Promise<void> {
     const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')

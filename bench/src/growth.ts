@@ -129,6 +129,7 @@ export const growth: Bench = {
     'default: lenet resnet20 b16 k1 k2 k4 k8 k16 f32, on 1, 2, 4 and so on cores; words as of throughput, and c2 (cores)',
     's64: what the cost model says of a machine with 64 cores; nothing is measured but the step of one learner'
   ],
+  takes: ['pairs', 'seconds', 'save'],
 
   async run(filters, options) {
     const words = filters.flatMap((filter) => filter.split(/\s+/))

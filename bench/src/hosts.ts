@@ -76,6 +76,7 @@ export const hosts: Bench = {
     'kinds exchange throughput pace steps tta; h2 h4; links 200mbit 1gbit; models lenet resnet20; b16; rules sma local-sgd:',
     '`exchange h4 200mbit` is one case. All but throughput need root, for network namespaces'
   ],
+  takes: ['pairs', 'seconds', 'save', 'budget', 'out'],
 
   async run(filters, options) {
     const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 2 })

@@ -38,6 +38,7 @@ export const hub: Bench = {
     `cases ${Object.keys(CASES).join(' ')}; models of training ${TRAINED.join(' ')}:`,
     '`racks`, `hub h4 link4x`, `training hub h4 link4x resnet20` or `tenants flood` is one; they need root, for network namespaces'
   ],
+  takes: ['pairs', 'seconds', 'save'],
 
   async run(given, options) {
     const { cases, models } = wanted(given)

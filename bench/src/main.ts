@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { ArbalestError, unknownName } from './errors.js'
+import type { Bench } from './bench.js'
 import { benches } from './benches.js'
+import { ArbalestError, invalidOption, unknownName } from './errors.js'
 import { isHangUpIgnored } from './internals.js'
 import { checkedName } from './results.js'
 import { stopAllSides } from './side.js'
@@ -39,13 +40,19 @@ function positive(flag: string, text: string | undefined, otherwise: number, who
   return value
 }
 
+/** An option that changes nothing would have its user wait for another measurement than the one that was asked for. */
+function requireTaken(flag: string, value: string | boolean, name: string, { takes }: Bench): void {
+  if (takes.some((taken) => taken === flag)) return
+  throw invalidOption(`--${flag}`, value, `${name} takes only ${['json', ...takes].map((taken) => `--${taken}`).join(', ')}`)
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
       json: { type: 'boolean', default: false },
-      profile: { type: 'boolean', default: false },
-      pace: { type: 'boolean', default: false },
+      profile: { type: 'boolean' },
+      pace: { type: 'boolean' },
       help: { type: 'boolean', default: false },
       pairs: { type: 'string' },
       seconds: { type: 'string' },
@@ -64,10 +71,12 @@ async function main(): Promise<void> {
   }
   const bench = benches.get(name)
   if (!bench) throw unknownName('bench', name, benches.keys())
+  const { json, help: _, ...given } = values
+  for (const [flag, value] of Object.entries(given)) if (value !== undefined) requireTaken(flag, value, name, bench)
   await bench.run(filters, {
-    json: values.json,
-    profile: values.profile,
-    pace: values.pace,
+    json,
+    profile: values.profile ?? false,
+    pace: values.pace ?? false,
     pairs: positive('pairs', values.pairs, 5, true),
     seconds: positive('seconds', values.seconds, 3, false),
     ...(values.budget === undefined ? {} : { budget: positive('budget', values.budget, Infinity, false) }),

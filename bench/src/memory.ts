@@ -208,6 +208,7 @@ export const memory: Bench = {
     '/a/folder: the same once more, where values may be moved there',
     'beyond: with /a/folder, a GPT whose parameters and states of AdamW exceed the limit, beside one without, in tokens/s; nothing else'
   ],
+  takes: ['pairs', 'seconds', 'save'],
   async run(given, options) {
     const spill = given.find((word) => word.startsWith('/'))
     const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)

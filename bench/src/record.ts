@@ -48,6 +48,7 @@ export const record: Bench = {
     `--budget M starts no run that would probably end after M minutes; the exit code is ${INCOMPLETE} if some are missing`,
     'collect --out FOLDER --save NAME writes the runs of FOLDER to bench/results/NAME.json, with mean and spread; needs no GPU'
   ],
+  takes: ['save', 'peers', 'budget', 'out'],
 
   async run(filters, options) {
     const report = new Report(options)

@@ -82,6 +82,7 @@ async function rooflineOf(one: Case, options: BenchOptions): Promise<void> {
 export const roofline: Bench = {
   summary: "time of every operator of a learner's step against the bound of its arithmetic and bytes; --save draws it",
   filters: ['as of throughput; --save NAME writes bench/results/NAME-CASE.svg'],
+  takes: ['seconds', 'save'],
 
   async run(filters, options) {
     for (const one of chosenCases(filters)) await rooflineOf(one, options)

@@ -58,6 +58,7 @@ export const staleness: Bench = {
     's1, s2 ... (slack), steady, stalls',
     'push-pull: how long a learner waits for an exchange over a link, by when it pushes and pulls; with resnet20 (the default) or vgg16; nothing else'
   ],
+  takes: ['pairs', 'save'],
   async run(filters, options) {
     if (filters.includes('push-pull')) return pushAndPull(filters, options)
     const { slacks, weathers } = chosen(filters)

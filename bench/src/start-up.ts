@@ -105,6 +105,7 @@ async function measure(
 export const startUp: Bench = {
   summary: 'milliseconds from the start of a process to `arbalest` imported, and to the first step of LeNet trained, against PyTorch',
   filters: ['import, first-step; both if omitted; --pairs N processes of each side'],
+  takes: ['pairs', 'save'],
 
   async run(filters, options) {
     const named = (word: string): Subject | undefined => SUBJECTS.find(({ name }) => name.replaceAll(' ', '-').startsWith(word))

@@ -88,6 +88,7 @@ export const throughput: Bench = {
     `models ${MODELS.join(' ')}; batches b4 b8 b16 b32; learners k2; f32 bf16:`,
     'all combinations of the words that are named; `lenet mlp b8` are two models at batch 8'
   ],
+  takes: ['pairs', 'seconds', 'save', 'peers', 'ways', 'profile'],
 
   async run(filters, options) {
     const { cases, omitted } = possible(chosenCases(filters))

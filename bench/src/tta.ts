@@ -18,6 +18,7 @@ const USUAL = ['lenet', 'resnet20']
 export const tta: Bench = {
   summary: 'epochs and seconds to a test accuracy: S-SGD, SMA and EA-SGD, resumable',
   filters: [`cases: ${caseNames.join(', ')} (${USUAL.join(' ')});`, 'data sets are read from the folder in ARBALEST_DATA, else ./data'],
+  takes: ['budget', 'out', 'pace'],
   async run(filters, options) {
     const folder = options.out ?? RESULTS
     const cases = [...new Set(filters.length > 0 ? filters : USUAL)].map(caseNamed)

@@ -57,6 +57,7 @@ async function* searches(model: string, sweeps: Result['sweeps'], options: Bench
 export const population: Bench = {
   summary: 'the population that the tuner finds, against a full sweep',
   filters: [`models: ${MODELS.join(', ')}`],
+  takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     // A model that is unknown is an error before the first sweep, and not after it.
     for (const model of filters) workloadOf(model)

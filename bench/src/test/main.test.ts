@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -53,4 +53,12 @@ describe('npm run bench', function () {
         await rm(folder, { recursive: true, force: true })
       }
     })
+
+  it('refuses an option that the bench does not take, before it measures', () => {
+    const run = (...args: readonly string[]) => spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', timeout: 20_000 })
+    const { status, stderr } = run('throughput', 'lenet', '--budget', '5')
+    expect(stderr).to.match(/^INVALID_OPTION: --budget: received "5"; throughput takes only --json, --pairs, .*--profile\n$/)
+    expect(status).to.equal(2)
+    expect(run('tta', '--profile').stderr).to.match(/^INVALID_OPTION: --profile: /)
+  })
 })
