@@ -44,8 +44,8 @@ export function printWarnings(): void {
   process.on('warning', ({ message }) => process.stderr.write(`warning: ${printable(message.replaceAll(/\s*\n\s*/g, ' '))}\n`))
 }
 
-/** Open files that a training needs: for the process and the actors beside the learners, and for the event loop of a learner's thread. */
-const FILES = { run: 30, learner: 5 } as const
+/** Open files that a training needs: for the process, the actors beside the learners and the threads that read images, and for the event loop of a learner's thread. */
+const FILES = { run: 50, learner: 5 } as const
 
 /** The limit of the system that an error of Node.js is about, and how to raise it: Node gives only the system's code. */
 function limitOf(error: unknown): string | undefined {

@@ -53,7 +53,7 @@ describe('The command line under limits of the system', () => {
     const { status, stderr } = limited('ulimit -n 25', 'train', '--model', 'mlp', '--steps', '1', '--learners', '1')
     expect(status).to.equal(1)
     expect(stderr).to.match(
-      /^[A-Z_]+: [^\n]*EMFILE[^\n]*; the system allows no more open files: raise the limit \(ulimit -n\) to at least 30 and 5 for each learner\n$/
+      /^[A-Z_]+: [^\n]*EMFILE[^\n]*; the system allows no more open files: raise the limit \(ulimit -n\) to at least 50 and 5 for each learner\n$/
     )
   })
 })
