@@ -75,7 +75,7 @@ class ArenaUser {
   const std::shared_ptr<ActivationArenas> arenas_;
   const size_t bytes_;
   int home_ = 0, last_ = 0;
-  std::atomic<int> slot_{-1};      // written with the lock held, by the thread that lends the arena
+  std::atomic<int> slot_{-1};     // written with the lock held, by the thread that lends the arena
   std::condition_variable lent_;  // one a user: lending an arena wakes its user alone, however many wait
 };
 
