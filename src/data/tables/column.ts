@@ -1,5 +1,4 @@
 import { shown } from '../../errors.js'
-import { corruptFile } from '../../formats/file-errors.js'
 import { category, daysOf, hasComma, isUnclearDate, numberOf, textOf } from './cell.js'
 import { Growing } from './growing.js'
 import { placeOf } from './row-block.js'
@@ -8,7 +7,7 @@ import { placeOf } from './row-block.js'
 export const MOST_VALUES = 10_000
 
 /** A larger number is no float32. */
-const LARGEST = 3.4e38
+export const LARGEST = 3.4e38
 
 /** A cell, and where its row is: `line 5`, or `row 4` in a file without lines. */
 export interface PlacedCell {
@@ -30,27 +29,28 @@ export interface TableColumn {
   readonly missing: number
   /** Where the first of them is; absent if there is none. */
   readonly firstMissing?: string
-  /** Cells that are numbers, and that are dates. */
+  /** Cells that are numbers, also those that are too large, and that are dates. */
   readonly numeric: number
   readonly dates: number
-  /** (rows), NaN where a value is missing; absent unless all values are numbers, or all dates, which are days since 1970. */
+  /** (rows), NaN where a value is missing; absent unless all values are numbers up to LARGEST, or all dates, which are days since 1970. */
   readonly numbers?: Float64Array
   readonly isDate: boolean
   /** (rows): each cell's place in `values`, -1 where a value is missing; absent if there are more than MOST_VALUES. */
   readonly codes?: Int32Array
   /** The different texts, in the order in which they appear. */
   readonly values: readonly string[]
-  /** Numbers with commas; absent if there is none. The same holds for the next two. */
+  /** Numbers with commas; absent if there is none. The same holds for the next three. */
   readonly commas?: CellTally
   /** Dates that may mean several days. */
   readonly unclearDates?: CellTally
+  /** Numbers above LARGEST, which may also be texts that look like numbers: 12e4567 is a hash. */
+  readonly huge?: CellTally
   /** What is neither a number nor a date. */
   readonly strays?: CellTally
 }
 
 /** Collects the cells of a column. Memory is at most 12 bytes a cell, and the texts of MOST_VALUES values. */
 export class ColumnBuilder {
-  readonly #file: string
   readonly #name: string
   readonly #codes: Growing<Int32Array>
   #numbers: Growing<Float64Array> | undefined
@@ -63,16 +63,16 @@ export class ColumnBuilder {
   #firstMissing: string | undefined
   #commas: Tally | undefined
   #unclearDates: Tally | undefined
+  #huge: Tally | undefined
   #strays: Tally | undefined
 
-  constructor(file: string, name: string) {
-    this.#file = file
+  constructor(name: string) {
     this.#name = name
     this.#codes = new Growing(Int32Array, `column ${shown(name)}`)
     this.#numbers = new Growing(Float64Array, `column ${shown(name)}`)
   }
 
-  /** `line` is that of the cell's row, if the file has lines. Throws DATA_CORRUPT for an infinite number, OUT_OF_MEMORY. */
+  /** `line` is that of the cell's row, if the file has lines. Throws OUT_OF_MEMORY. */
   add(cell: unknown, line?: number): void {
     this.#rows++
     const text = textOf(cell)
@@ -102,6 +102,7 @@ export class ColumnBuilder {
       values: [...this.#known.keys()],
       ...(this.#commas && { commas: this.#commas }),
       ...(this.#unclearDates && { unclearDates: this.#unclearDates }),
+      ...(this.#huge && { huge: this.#huge }),
       ...(this.#strays && { strays: this.#strays })
     }
   }
@@ -109,14 +110,14 @@ export class ColumnBuilder {
   #number(text: string, line: number | undefined): void {
     const number = numberOf(text)
     const days = number === undefined ? daysOf(text) : undefined
-    if (number !== undefined) {
-      this.#numeric++
-      this.#checkSize(number, text, line)
-    } else if (days !== undefined) this.#dates++
+    const isHuge = number !== undefined && Math.abs(number) > LARGEST
+    if (number !== undefined) this.#numeric++
+    else if (days !== undefined) this.#dates++
     else this.#tally(text, line)
+    if (isHuge) this.#huge = counted(this.#huge, { text, row: this.#rows, line })
     // A column has numbers or dates, not both, and nothing else.
     const value = number ?? days
-    if (value === undefined || (this.#numeric > 0 && this.#dates > 0)) this.#numbers = undefined
+    if (value === undefined || isHuge || (this.#numeric > 0 && this.#dates > 0)) this.#numbers = undefined
     else this.#numbers?.push(value)
   }
 
@@ -126,16 +127,6 @@ export class ColumnBuilder {
     this.#strays = counted(this.#strays, cell)
     if (hasComma(text)) this.#commas = counted(this.#commas, cell)
     else if (isUnclearDate(text)) this.#unclearDates = counted(this.#unclearDates, cell)
-  }
-
-  #checkSize(number: number, text: string, line: number | undefined): void {
-    if (Math.abs(number) <= LARGEST) return
-    throw corruptFile(this.#file, {
-      where: `${placeOf(this.#rows, line)}, column ${shown(this.#name)}`,
-      expected: `a number of at most ${LARGEST}`,
-      found: shown(text),
-      fix: 'correct the number, or leave the cell empty'
-    })
   }
 
   #codeOf(value: string): number {

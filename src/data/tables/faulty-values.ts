@@ -1,10 +1,10 @@
 import { shown } from '../../errors.js'
 import { MISSING_TEXTS } from './cell.js'
-import type { CellTally, TableColumn } from './column.js'
+import { LARGEST, type CellTally, type TableColumn } from './column.js'
 
 /** Why a column of numbers or dates is read as texts. */
 export interface FaultyValues {
-  readonly kind: 'commas' | 'dates' | 'strays'
+  readonly kind: 'commas' | 'dates' | 'huge' | 'strays'
   /** Where the first of the values is. */
   readonly place: string
   readonly expected: string
@@ -18,9 +18,9 @@ export interface FaultyValues {
  * texts, and for one that can be read.
  */
 export function faultyValues(column: TableColumn): FaultyValues | undefined {
-  const { rows, missing, numbers, numeric, dates, commas, unclearDates, strays } = column
+  const { rows, missing, numbers, numeric, dates, commas, unclearDates, huge, strays } = column
   const isMost = (count: number) => count > (rows - missing) / 2
-  if (numbers || !strays) return undefined
+  if (numbers) return undefined
   if (commas && isMost(numeric + commas.count))
     return {
       kind: 'commas',
@@ -37,6 +37,15 @@ export function faultyValues(column: TableColumn): FaultyValues | undefined {
       found: examples(unclearDates, 'like it'),
       fix: 'write them as 2024-12-31 or 31.12.2024'
     }
+  if (huge && isMost(numeric))
+    return {
+      kind: 'huge',
+      place: huge.first.place,
+      expected: `numbers of at most ${LARGEST}`,
+      found: examples(huge, 'above it'),
+      fix: `correct ${huge.count === 1 ? 'it' : 'them'}`
+    }
+  if (!strays) return undefined
   const [most, what] = numeric > dates ? [numeric, 'numbers'] : [dates, 'dates']
   if (!isMost(most)) return undefined
   return {

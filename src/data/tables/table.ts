@@ -10,6 +10,7 @@ import type { StoredDataset } from '../dataset.js'
 import { checkColumns, noRows } from './column-names.js'
 import { ColumnBuilder, type TableColumn } from './column.js'
 import { ColumnEncoder } from './encode.js'
+import { faultyValues } from './faulty-values.js'
 import { fitColumn, type ColumnReport, type FittedColumn } from './fit.js'
 import { readTable } from './table-file.js'
 import { tableDatasetOptions, type CheckedTableOptions, type TableDatasetOptions } from './table-options.js'
@@ -29,7 +30,7 @@ export async function openTable(given: TableDatasetOptions, path = ''): Promise<
   const columns = await readColumns(file, options, path)
   const column = columns.find((each) => each.name === options.target)!
   const target = targetOf(column, { file, path, ...options })
-  const fitted = columns.map((each) => (each === column ? targetReport(each, target) : fitFeature(each, target, options)))
+  const fitted = columns.map((each) => (each === column ? targetReport(each, target) : fitFeature(each, target, { file, ...options })))
   const encoded = fitted.flatMap(({ encoding }) => (encoding ? [encoding] : []))
   if (encoded.length === 0)
     throw corruptFile(file, {
@@ -70,7 +71,7 @@ async function readColumns(
       header(names) {
         checkColumns(file, names, { target: [target!], ignore, categories, quantities }, path)
         checkRoles({ ignore, categories, quantities }, target!, path)
-        builders = names.map((each) => new ColumnBuilder(file, each))
+        builders = names.map((each) => new ColumnBuilder(each))
       },
       block({ columns, lines }) {
         for (const [i, cells] of columns.entries()) for (const [row, cell] of cells.entries()) builders[i]!.add(cell, lines?.[row])
@@ -106,10 +107,23 @@ function checkRoles(options: Pick<CheckedTableOptions, 'ignore' | 'categories' |
   }
 }
 
-function fitFeature(column: TableColumn, { train }: Target, { ignore, categories, quantities }: CheckedTableOptions): FittedColumn {
+/** Throws DATA_CORRUPT for a number that no float32 is, in a column of numbers that is used. */
+function fitFeature(
+  column: TableColumn,
+  { train }: Target,
+  { file, ignore, categories, quantities }: CheckedTableOptions & { readonly file: string }
+): FittedColumn {
   const { name, missing, codes } = column
   if (ignore.includes(name)) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'as the options say' } }
   const isCategory = categories.includes(name) && codes !== undefined
+  const faulty = isCategory ? undefined : faultyValues(column)
+  if (faulty?.kind === 'huge')
+    throw corruptFile(file, {
+      where: `${faulty.place}, column ${shown(name)}`,
+      expected: faulty.expected,
+      found: faulty.found,
+      fix: `${faulty.fix}, leave the cell empty, or leave out the column (ignore, --ignore)`
+    })
   return fitColumn(column, train, { isCategory, isQuantity: quantities.includes(name) })
 }
 

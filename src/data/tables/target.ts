@@ -81,9 +81,10 @@ function checkValues(column: TableColumn, { file, task, isFew }: ValueRequest): 
       fix: `write a number of days instead, ${asClasses}`
     })
   const faulty = faultyValues(column)
-  if (!faulty || (isFew && faulty.kind !== 'commas' && task === undefined)) return
+  if (!faulty) return
   const { kind, place, expected, found, fix } = faulty
-  const orRemove = kind === 'strays' ? ', or remove the rows' : ''
+  if (isFew && (kind === 'dates' || kind === 'strays') && task === undefined) return
+  const orRemove = kind === 'strays' || kind === 'huge' ? ', or remove the rows' : ''
   throw corruptFile(file, { where: `${place}, column ${shown(name)}`, expected, found, fix: `${fix}${orRemove}, ${asClasses}` })
 }
 

@@ -49,7 +49,7 @@ async function fromTable(
   if (text === target) throw invalidOption(`${path}text`, text, 'it is the target, too: name another column')
   const tokens = tokenEncoding(tokenizer)
   const rows = new TokenRows(length, textTokensOf(tokens))
-  const targets = new ColumnBuilder(file, target)
+  const targets = new ColumnBuilder(target)
   let columnNames: readonly string[] = []
   let places = { text: 0, target: 0 }
   let empty = 0

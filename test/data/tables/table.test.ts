@@ -110,6 +110,40 @@ describe('datasetFromTable', () => {
     expect(category!.reason).to.match(/^line 11: expected numbers, .*found "unknown"/)
   })
 
+  it('refuses a number that no float32 is only where it stands among numbers that are used', async () => {
+    const table = (first: (i: number) => string | number) =>
+      ['hash,x,y', ...Array.from({ length: 60 }, (_, i) => `${first(i)},${i * 1.5},${i * 2.5}`)].join('\n')
+    // A number by its form, which is infinite.
+    const hash = (i: number) => (i === 7 ? '12e4567' : `${((i + 1) * 40_503) % 10_000}ab${i}`)
+    const hashes = await read(table(hash), { target: 'y' })
+    expect(hashes.columns[0]).to.include({ kind: 'ignored', reason: '60 different texts in 60 rows, as "503ab0"' })
+    expect(
+      (
+        await read(
+          table((i) => ['inf', 'ant', 'bee'][i % 3]!),
+          { target: 'y' }
+        )
+      ).columns[0]
+    ).to.include({ kind: 'category', values: 3 })
+    const wide = (i: number) => `${'9'.repeat(40)}${i % 4}`
+    const said = ['line 2, column "hash"', 'expected numbers of at most 3.4e+38', 'and 59 others above it', '--ignore']
+    await refused('DATA_CORRUPT', () => read(table(wide), { target: 'y' }), ...said)
+    expect((await read(table(wide), { target: 'y', ignore: ['hash'] })).columns[0]!.kind).to.equal('ignored')
+    expect((await read(table(wide), { target: 'y', categories: ['hash'] })).columns[0]).to.include({ kind: 'category', values: 4 })
+    await refused('DATA_CORRUPT', () => read(table(wide), { target: 'hash' }), ...said.slice(0, 3), '--task classes')
+    await refused(
+      'DATA_CORRUPT',
+      () =>
+        read(
+          table((i) => [1, 2, 'inf'][i % 3]!),
+          { target: 'hash' }
+        ),
+      'line 4, column "hash"',
+      '"inf"'
+    )
+    expect((await read(table(wide), { target: 'hash', task: 'classes' })).classes).to.equal(4)
+  })
+
   it('takes days as numbers where they mean one day, and tells the others', async () => {
     const day = (i: number) => new Date(Date.UTC(2015, 0, 3 + 5 * i))
     const [two, iso] = [(n: number) => String(n).padStart(2, '0'), (date: Date) => date.toISOString().slice(0, 10)]
