@@ -12,6 +12,9 @@ const LONGEST_ROW = 2 ** 24
 
 const DELIMITERS = [',', ';', '\t', '|']
 
+/** All of them in one file: joined files end their lines in different ways. The parser would go by the first line alone. */
+const LINE_ENDS = ['\r\n', '\n', '\r']
+
 /**
  * Reads CSV as RFC 4180 has it, in UTF-8 with or without a byte order mark: the names of the columns in the first row, quotes around cells that need them. Skips empty lines and
  * rows without any value. Throws DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
@@ -20,7 +23,14 @@ export async function readCsv(file: string, sink: TableSink, { delimiter }: Read
   await checkRegularFile(file)
   const { parse, CsvError } = await import('csv-parse')
   const chosen = delimiter ?? (await delimiterOf(file))
-  const options = { delimiter: chosen, skip_empty_lines: true, relax_column_count: true, max_record_size: LONGEST_ROW, trim: false }
+  const options = {
+    delimiter: chosen,
+    record_delimiter: LINE_ENDS,
+    skip_empty_lines: true,
+    relax_column_count: true,
+    max_record_size: LONGEST_ROW,
+    trim: false
+  }
   let header: CsvHeader | undefined
   let builder: BlockBuilder | undefined
   try {

@@ -386,6 +386,24 @@ describe('datasetFromTable', () => {
     }
   })
 
+  it('reads lines that end in different ways, as of files that were joined', async () => {
+    const [header, ...rows] = csv(ROWS).split('\n')
+    const { train, encoding } = await read(csv(ROWS), { target: 'price' })
+    const quoted = rows.map((row) => row.replace(/[^,]*$/, '"$&"'))
+    const others = [
+      `${header}\r\n${rows.join('\n')}\n`,
+      `${header}\n${rows.join('\r\n')}\r\n`,
+      `${header}\n${quoted.join('\r\n')}`,
+      [header, ...rows].join('\r'),
+      [header, ...rows].map((row, i) => `${row}${['\r\n', '\n', '\r'][i % 3]}`).join('')
+    ]
+    for (const [i, content] of others.entries()) {
+      const other = await read(content, { target: 'price' })
+      expect(other.encoding, String(i)).to.deep.equal(encoding)
+      expect(other.train, String(i)).to.deep.equal(train)
+    }
+  })
+
   it('keeps quotes, delimiters and line ends within cells', async () => {
     const { classNames } = await read('x,y\n1,"a, ""b""\nc"\n2,d\n3.5,d\n', { target: 'y' })
     expect(classNames).to.deep.equal(['a, "b"\nc', 'd'])
