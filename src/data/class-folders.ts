@@ -29,11 +29,12 @@ export interface FileSplit {
   readonly test: Classes
 }
 
-/** The names of a folder of test files, in the order in which they are looked for. */
-const TEST_FOLDERS = ['test', 'val', 'validation']
+/** The names of a folder of training files, and of one of test files in the order in which they are looked for. Published data sets write them in any case. */
+const TRAIN_FOLDERS = ['train', 'training']
+const TEST_FOLDERS = ['test', 'testing', 'val', 'valid', 'validation', 'dev', 'eval']
 
 /**
- * Lists the files of a kind in `path/train` and one of `path/test`, `path/val` and `path/validation`, which have a folder for each class; or of `path`
+ * Lists the files of a kind in a folder of training files and one of test files below `path`, which have a folder for each class; or of `path`
  * with a folder for each class, holding out a share of each class at random.
  * Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out or a test class has no training files.
  */
@@ -42,22 +43,29 @@ export async function filesOf(
   kind: FileKind,
   { fraction, seed }: { readonly fraction: number; readonly seed: number }
 ): Promise<FileSplit> {
-  const folders = await foldersIn(path, kind)
-  // If a class is named train, there are folders with other names beside it.
-  const isSplit = folders.includes('train') && folders.every((name) => name === 'train' || TEST_FOLDERS.includes(name))
-  const all = await readClasses(isSplit ? join(path, 'train') : path, kind)
+  const parts = partsAmong(await foldersIn(path, kind))
+  const trainPath = parts ? join(path, parts.train) : path
+  const all = await readClasses(trainPath, kind)
   const classNames = [...all.keys()]
-  const testFolder = isSplit ? TEST_FOLDERS.find((name) => folders.includes(name)) : undefined
-  if (testFolder === undefined) return { classNames, ...holdOut(all, path, kind, { fraction, seed }) }
-  const test = await readClasses(join(path, testFolder), kind, 1)
+  if (parts?.test === undefined) return { classNames, ...holdOut(all, path, kind, { fraction, seed }) }
+  const test = await readClasses(join(path, parts.test), kind, 1)
   const untrained = [...test.keys()].find((name) => !all.has(name))
   if (untrained !== undefined)
-    throw corruptFile(join(path, testFolder, untrained), {
-      expected: `a class that ${join(path, 'train')} also has`,
+    throw corruptFile(join(path, parts.test, untrained), {
+      expected: `a class that ${trainPath} also has`,
       found: 'one that it lacks',
       fix: `add training ${kind.what} of this class, or remove the folder`
     })
   return { classNames, train: all, test }
+}
+
+/** The folder of training files and that of test files, if there is one. undefined if the folders are classes: where one of these is named train, others have other names. */
+function partsAmong(folders: readonly string[]): { readonly train: string; readonly test: string | undefined } | undefined {
+  const known = new Map(folders.map((name) => [name.toLowerCase(), name]))
+  const [train, ...others] = TRAIN_FOLDERS.flatMap((name) => known.get(name) ?? [])
+  const tests = TEST_FOLDERS.flatMap((name) => known.get(name) ?? [])
+  if (train === undefined || others.length > 0 || folders.length !== 1 + tests.length) return undefined
+  return { train, test: tests[0] }
 }
 
 /** Holds out a share of each class, but never all of its files. */

@@ -72,9 +72,9 @@ export async function readModelInputs(file: string, encoding: LabelledEncoding, 
 }
 
 /**
- * A Dataset of image files, which are decoded during training. `path` has a folder `train` and a folder `test` (or `val`, or `validation`), each with a
- * folder for each class; or it has a folder for each class, and a share of the images is held out. Classes are numbered in the order of their sorted
- * names. Files are JPEG, PNG, WebP, GIF, TIFF or AVIF of any size.
+ * A Dataset of image files, which are decoded during training. `path` has a folder `train` (or `training`) and a folder `test` (or `testing`, `val`,
+ * `valid`, `validation`, `dev`, `eval`), in capitals or not, each with a folder for each class; or it has a folder for each class, and a share of the images is held out. Classes are
+ * numbered in the order of their sorted names. Files are JPEG, PNG, WebP, GIF, TIFF or AVIF of any size.
  *
  * Random crops, flips and colours depend only on the job's seed and on the sample's position in the sequence of epochs, not on the thread
  * that decodes the image.

@@ -66,6 +66,29 @@ describe('A folder of images', () => {
     expect((await imageFolder(folder.path)).classNames).to.deep.equal(['plane', 'train'])
   })
 
+  it('knows the parts by all their usual names, in capitals or not', async () => {
+    const usual: [train: string, tests: string[], taken: string][] = [
+      ['train', ['valid'], 'valid'],
+      ['train', ['test', 'valid'], 'test'],
+      ['Train', ['Test'], 'Test'],
+      ['TRAINING', ['Testing'], 'Testing'],
+      ['training', ['validation', 'dev'], 'validation'],
+      ['train', ['eval'], 'eval']
+    ]
+    for (const [i, [train, tests, taken]] of usual.entries()) {
+      const root = join(folder.path, String(i))
+      for (const part of [train, ...tests]) await write(...['a', 'b'].map((name) => join(String(i), part, name, `${part}.png`)))
+      const data = await imageFolder(root)
+      expect([data.classNames, ...parts(data).map(({ items }) => items.map((item) => basename(item, '.png')))]).to.deep.equal([
+        ['a', 'b'],
+        [train, train],
+        [taken, taken]
+      ])
+    }
+    await write('other/train/1.png', 'other/train/2.png', 'other/Training/1.png', 'other/Training/2.png')
+    expect((await imageFolder(join(folder.path, 'other'))).classNames).to.deep.equal(['Training', 'train'])
+  })
+
   it('follows links to folders', async () => {
     await write('elsewhere/1.png', 'elsewhere/2.png', 'data/a/1.png', 'data/a/2.png')
     await symlink(join(folder.path, 'elsewhere'), join(folder.path, 'data', 'b'))
