@@ -10,7 +10,7 @@ const CHUNK = 2 ** 26
 
 /**
  * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. If anything fails, the previous
- * file stays. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
+ * file stays, as does what is no file: a pipe, whose reader would wait for ever, or a device. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
  */
 export async function replaceFile(
   path: string,
@@ -20,6 +20,7 @@ export async function replaceFile(
   const folder = dirname(path)
   const temporary = temporaryName(path)
   try {
+    await refuseDevice(path)
     await withFile(temporary, 'wx', async (handle) => {
       await write(handle)
       if (sync) await handle.sync()
@@ -38,11 +39,18 @@ export async function checkReplaceable(path: string): Promise<void> {
   try {
     const found = await stat(path).catch(() => undefined)
     if (found?.isDirectory() || path.endsWith('/')) throw new Error('it is a folder')
+    await refuseDevice(path)
     await withFile(temporary, 'wx', async () => {})
     await rm(temporary)
   } catch (cause) {
     throw unwritableFile(path, cause)
   }
+}
+
+/** Throws for what a file would take the place of: /dev/null would be one for all programs. The system itself refuses to replace a folder. */
+async function refuseDevice(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found && !found.isFile() && !found.isDirectory()) throw new Error('it is a pipe or a device')
 }
 
 /** Writes all bytes of an array at the handle's current position. */

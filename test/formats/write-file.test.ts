@@ -1,9 +1,32 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { makeFolder } from '../../src/formats/write-file.js'
+import { checkReplaceable, makeFolder, replaceFile } from '../../src/formats/write-file.js'
+import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
+
+describe('a file that is replaced', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'files-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('is a file: pipes, devices and folders stay', async () => {
+    const [pipe, link, below] = ['pipe', 'link', 'folder'].map((name) => join(folder, name)) as [string, string, string]
+    execFileSync('mkfifo', [pipe])
+    symlinkSync('/dev/null', link)
+    makeFolder(below)
+    for (const path of [pipe, link, below]) {
+      const reason = path === below ? 'EISDIR' : 'it is a pipe or a device'
+      await refused('WRITE_FAILED', () => replaceFile(path, { sync: false }, (handle) => handle.writeFile('x')), path, reason)
+      await refused('WRITE_FAILED', () => checkReplaceable(path), path, 'it is a ')
+    }
+    expect(statSync(pipe).isFIFO()).to.equal(true)
+    expect(statSync(link).isCharacterDevice()).to.equal(true)
+    expect(readdirSync(folder).sort()).to.deep.equal(['folder', 'link', 'pipe'])
+  })
+})
 
 describe('a folder that is made', () => {
   let folder: string
