@@ -146,19 +146,24 @@ function headerBytes(tensors: readonly TypedTensor[], metadata: SafetensorsOptio
   return bytes
 }
 
-/** The first bytes of files that are often taken for safetensors. ONNX begins with its IR version, a varint in field 1 of a protocol buffer. */
-const OTHER_FORMATS: readonly (readonly [format: string, begins: (bytes: Uint8Array) => boolean])[] = [
+/** The first bytes of files that are often taken for safetensors, and what to do about them. ONNX begins with its IR version, a varint in field 1 of a protocol buffer. */
+const OTHER_FORMATS: readonly (readonly [format: string, begins: (bytes: Uint8Array) => boolean, fix?: string])[] = [
   ['an ONNX model', ([tag, version = 0, next = 0]) => tag === 0x08 && version > 0 && version < 32 && (next & 7) === 2],
   ['a PyTorch checkpoint (torch.save)', ([first, second]) => first === 0x50 && second === 0x4b],
-  ['a pickle file', ([first, second = 0]) => first === 0x80 && second <= 5]
+  ['a pickle file', ([first, second = 0]) => first === 0x80 && second <= 5],
+  ['a pointer of Git LFS to one', (bytes) => textOf(bytes) === 'version ', 'fetch the file itself, as by git lfs pull'],
+  ['a page of HTML', (bytes) => /^\s*<(?:!doc|html)/i.test(textOf(bytes)), 'download the file itself']
 ]
 
 /** Throws DATA_CORRUPT that names the format, if a file is of a known other format. */
 async function refuseOtherFormats(handle: FileHandle, path: string): Promise<void> {
   const bytes = new Uint8Array(await readAt(handle, path, 0, LENGTH_BYTES))
-  const [format] = OTHER_FORMATS.find(([, begins]) => begins(bytes)) ?? []
-  if (format !== undefined)
-    throw corruptFile(path, { expected: 'a safetensors file', found: format, fix: 'convert it to safetensors, or name another file' })
+  const [format, , fix = 'convert it to safetensors, or name another file'] = OTHER_FORMATS.find(([, begins]) => begins(bytes)) ?? []
+  if (format !== undefined) throw corruptFile(path, { expected: 'a safetensors file', found: format, fix })
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('latin1')
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -307,5 +307,22 @@ describe('A file of another format', () => {
     await refused('DATA_CORRUPT', () => SafetensorsFile.open(onnx), 'found an ONNX model')
     const zip = await folder.write('model.pt', Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(100, 1)]))
     await refused('DATA_CORRUPT', () => SafetensorsFile.open(zip), 'found a PyTorch checkpoint')
+    // What a clone without Git LFS has, and what a browser saves instead of a file.
+    const pointer = await folder.write(
+      'lfs.safetensors',
+      Buffer.from('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n')
+    )
+    await refused(
+      'DATA_CORRUPT',
+      () => SafetensorsFile.open(pointer),
+      'found a pointer of Git LFS to one; fetch the file itself',
+      'git lfs pull'
+    )
+    for (const page of ['<!DOCTYPE html><html>', '\n<html lang="en">'])
+      await refused(
+        'DATA_CORRUPT',
+        async () => SafetensorsFile.open(await folder.write('page.safetensors', Buffer.from(page))),
+        'a page of HTML'
+      )
   })
 })
