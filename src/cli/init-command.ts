@@ -1,5 +1,4 @@
 import { existsSync, statSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
 import {
   ArbalestError,
@@ -16,6 +15,7 @@ import { CONFIG_NAMES } from './config-file.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { invalidFlag } from './flag-values.js'
+import { writeWhole } from './whole-file.js'
 
 interface InitFlags extends CommonFlags {
   readonly js?: boolean
@@ -55,7 +55,7 @@ async function runInit({
   checkData(data)
   if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
   checkSuits(model, data)
-  await writeFile(file, template(model, data)).catch((cause: Error) => {
+  await writeWhole(file, template(model, data)).catch((cause: Error) => {
     throw new ArbalestError(
       'WRITE_FAILED',
       `init: ${file} cannot be written (${cause.message}); change to a folder that you may write to`,

@@ -1,19 +1,19 @@
-import { writeFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
 import { ArbalestError, messageOf } from '../errors.js'
 import { invalidFlag } from './flag-values.js'
+import { writeWhole } from './whole-file.js'
 
 /** Throws INVALID_OPTION for a plot that is to be no SVG. */
 export function checkPlotName(plot: string | undefined): void {
   if (plot !== undefined && extname(plot).toLowerCase() !== '.svg') throw invalidFlag('--plot', plot, 'plots are SVG: end the name in .svg')
 }
 
-/** Draws a chart into a file. Throws WRITE_FAILED. */
+/** Draws a chart into a file, which appears when it is whole. Throws WRITE_FAILED. */
 export async function writeChart(path: string, spec: TopLevelSpec): Promise<void> {
   const svg = await svgOf(spec)
   try {
-    await writeFile(path, svg)
+    await writeWhole(path, svg)
   } catch (cause) {
     const why = messageOf(cause)
     throw new ArbalestError('WRITE_FAILED', `--plot: received ${JSON.stringify(path)}; it cannot be written (${why}); name another file`, {

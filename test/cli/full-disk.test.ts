@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SavedModelFile } from '../../src/cli/saved-model-file.js'
 import { loadModel } from '../../src/index.js'
@@ -140,6 +140,29 @@ describe('arbalest train where files cannot be written', function () {
       expect(stderr).to.match(/^WRITE_FAILED: --save: received .*; the model needs about .*, and .* are free there/)
       expect(lines.some(({ event }) => event === 'progress')).to.equal(false)
       expect(await readdir(disk)).to.deep.equal(['filling'])
+    })
+
+    it('leaves no part of a config or of a plot where the disk is full, and an older one as it is', async () => {
+      const [config, plot] = [join(disk, 'arbalest.config.ts'), join(disk, 'memory.svg')]
+      for (const path of [config, plot]) await writeFile(path, 'mine')
+      const fill = () => void spawnSync('dd', ['if=/dev/zero', `of=${join(disk, 'filling')}`, 'bs=1k', 'oflag=append', 'conv=notrunc'])
+      fill()
+      const full = /^WRITE_FAILED: (init: arbalest\.config\.ts|--plot: received ).*cannot be written \(ENOSPC: /
+      const plotting = ['explain', 'mlp', '--gflops', '10', '--gbs', '10', '--plot']
+      for (const args of [
+        ['init', '--force'],
+        [...plotting, plot],
+        [...plotting, join(disk, 'other.svg')]
+      ]) {
+        const { code, stderr } = await run(args, { cwd: disk })
+        expect(code, args.join(' ')).to.equal(1)
+        expect(stderr).to.match(full)
+      }
+      for (const path of [config, plot]) expect(await readFile(path, 'utf8')).to.equal('mine')
+      await rm(config)
+      fill()
+      expect((await run(['init'], { cwd: disk })).stderr).to.match(full)
+      expect((await readdir(disk)).sort()).to.deep.equal(['filling', 'memory.svg'])
     })
 
     it('keeps the model elsewhere, and every checkpoint whole, where the disk fills up while it trains', async () => {
