@@ -1,9 +1,9 @@
 import { usableMemory } from '../engine/machine.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, shown } from '../errors.js'
 
 /** LABEL_OUT_OF_RANGE: a label that is not the number of a class. `index` counts the records of `source` from 0. */
-export function labelOutOfRange(source: string, index: number, label: number, classes: number): ArbalestError {
-  const message = `${source}: record ${index} has label ${label}; labels must be whole numbers from 0 to ${classes - 1}`
+export function labelOutOfRange(source: string, index: number, label: unknown, classes: number): ArbalestError {
+  const message = `${source}: record ${index} has label ${shown(label)}; labels must be whole numbers from 0 to ${classes - 1}`
   return new ArbalestError('LABEL_OUT_OF_RANGE', message, { data: { source, record: index, label, classes } })
 }
 

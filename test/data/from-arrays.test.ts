@@ -89,6 +89,8 @@ describe('datasetFromArrays', () => {
     ['SHAPE_MISMATCH', 'test.labels', { ...IMAGES, test: { samples: new Uint8Array(4), labels: [] } }],
     ['LABEL_OUT_OF_RANGE', 'record 19 has label 4', { ...IMAGES, labels: [...Array<number>(19).fill(0), 4] }],
     ['LABEL_OUT_OF_RANGE', 'record 0 has label -1', { ...IMAGES, labels: Int32Array.from({ length: 20 }, () => -1) }],
+    ['LABEL_OUT_OF_RANGE', 'record 0 has label "1"', { ...IMAGES, labels: Array<string>(20).fill('1') }],
+    ['LABEL_OUT_OF_RANGE', 'record 0 has label 1n', { ...IMAGES, labels: new BigInt64Array(20).fill(1n) }],
     ['LABEL_OUT_OF_RANGE', 'record 0 has label 0.5', { ...IMAGES, labels: Array<number>(20).fill(0.5) }],
     ['LABEL_OUT_OF_RANGE', 'test.labels', { ...IMAGES, test: { samples: new Uint8Array(4), labels: [7] } }],
     ['INVALID_OPTION', 'samples', { ...IMAGES, samples: [1, 2, 3, 4] }],
