@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
-import { dropping, FileServer, sending } from '../data/support/file-server.js'
+import { dropping, FileServer, sending, sendingSlowly } from '../data/support/file-server.js'
 import { requireData } from '../support/data.js'
 import { run } from './support/arbalest.js'
 
@@ -32,6 +32,19 @@ describe('arbalest data', () => {
     expect(server.asked).to.have.length(asked)
     const checked = await run(['data', 'check', 'mnist', '--data-dir', folder.path])
     expect([checked.code, checked.stdout]).to.deep.equal([0, 'data   is      files\nmnist  whole  4 of 4\n'])
+  })
+
+  it('gets a data set once where two processes get it at the same time', async function () {
+    const from = requireData(this, 'mnist')
+    const files = MNIST.map((name) => [name, sendingSlowly(readFileSync(join(from, name)))] as const)
+    await using server = await FileServer.with(Object.fromEntries(files))
+    const get = () => run(['data', 'get', 'mnist', '--data-dir', folder.path, '--mirror', server.url, '--json'])
+    const both = await Promise.all([get(), get()])
+    for (const { code, stderr } of both) expect(code, stderr).to.equal(0)
+    const fetched = both.flatMap(({ lines }) => lines.filter(({ was }) => was === 'fetched').map(({ file }) => `${String(file)}.gz`))
+    expect(fetched.sort()).to.deep.equal(MNIST.toSorted())
+    expect(server.asked).to.deep.equal([0, 0, 0, 0])
+    expect(readdirSync(join(folder.path, 'mnist')).sort()).to.deep.equal(MNIST.toSorted())
   })
 
   it('checks what lies in a folder, and fails for files that are wrong', async function () {

@@ -35,7 +35,7 @@ const TRIES = 3
  * has its name only when its SHA-256 is right. Throws DOWNLOAD_FAILED with what each mirror answered, WRITE_FAILED, ABORTED.
  */
 export async function download(remote: RemoteFile, path: string, options: DownloadOptions = {}): Promise<void> {
-  const part = `${path}.part`
+  const part = partOf(path)
   try {
     makeFolder(dirname(path))
   } catch (cause) {
@@ -145,7 +145,13 @@ async function openPart(part: string, begin: number): Promise<FileHandle> {
   }
 }
 
-async function lengthOf(path: string): Promise<number> {
+/** Where what has come of a file lies. */
+export function partOf(path: string): string {
+  return `${path}.part`
+}
+
+/** In bytes; 0 if there is no such file. */
+export async function lengthOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0
 }
 

@@ -4,7 +4,8 @@ import { invalidOption, unknownName } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { dataFolder } from '../data-folder.js'
 import { checkFiles, type CheckDataOptions } from './check-data.js'
-import { download, type DownloadOptions } from './download.js'
+import { download, lengthOf, partOf, type DownloadOptions } from './download.js'
+import { oneAtATime } from './one-at-a-time.js'
 import { isArchive, remoteNames, SOURCES, sourceOf, type RemoteFile } from './sources.js'
 import { untar } from './untar.js'
 
@@ -28,11 +29,17 @@ export async function fetchData(name: string, { directory, mirror, ...options }:
   if (!source) throw unknownName('data', name, remoteNames)
   if (mirror !== undefined && !/^https?:\/\/\S+$/.test(mirror))
     throw invalidOption('mirror', mirror, 'give the address of a folder, such as https://example.org/mnist')
+  const { onProgress } = options
   const root = dataFolder(directory)
   const got: GotFile[] = []
   for (const file of source.files) {
     const mirrors = mirror === undefined ? file.mirrors : [mirror.replace(/\/+$/, ''), ...file.mirrors]
-    got.push(...((await there(name, file, root)) ?? (await fetched({ ...file, mirrors }, join(root, source.folder), options))))
+    const folder = join(root, source.folder)
+    const path = join(folder, file.name)
+    // What another process has fetched in the meantime is there.
+    const fetch = async () => (await there(name, file, root)) ?? (await fetched({ ...file, mirrors }, folder, options))
+    const waiting = async () => onProgress?.({ file: file.name, bytes: await lengthOf(partOf(path)), of: file.bytes })
+    got.push(...((await there(name, file, root)) ?? (await oneAtATime(path, { waiting, signal: options.signal }, fetch))))
   }
   return got
 }

@@ -50,6 +50,21 @@ export function sending(bytes: Uint8Array): Answer {
   }
 }
 
+/** A server that takes a second or so for a file. */
+export function sendingSlowly(bytes: Uint8Array): Answer {
+  return (response, { from }) => {
+    const rest = bytes.subarray(from)
+    if (from > 0) response.writeHead(206, { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` })
+    const step = Math.ceil(rest.length / 20)
+    const send = (at: number): void => {
+      response.write(rest.subarray(at, at + step))
+      if (at + step < rest.length) setTimeout(send, 50, at + step)
+      else response.end()
+    }
+    send(0)
+  }
+}
+
 /** A server that breaks the connection off after some bytes of each answer. */
 export function dropping(bytes: Uint8Array, after: number): Answer {
   return (response, { from }) => {
