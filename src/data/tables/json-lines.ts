@@ -62,12 +62,41 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; r
   if (begun.trim() !== '') yield { text: begun, line: line + 1 }
 }
 
+/** The begin of a string, or a number. */
+const QUOTE_OR_NUMBER = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+const LONG = /^-?[1-9]\d{15,}$/
+
+/** The same JSON with whole numbers that float64 does not hold as strings, as CSV has them: of two ids that differ in their last digits one number would become. */
+function exactWholeNumbers(text: string): string {
+  if (!/\d{16}/.test(text)) return text
+  let exact = ''
+  let copied = 0
+  QUOTE_OR_NUMBER.lastIndex = 0
+  for (let found = QUOTE_OR_NUMBER.exec(text); found; found = QUOTE_OR_NUMBER.exec(text)) {
+    const [token] = found
+    if (token === '"') QUOTE_OR_NUMBER.lastIndex = endOfString(text, found.index)
+    else if (LONG.test(token) && !Number.isSafeInteger(Number(token))) {
+      exact += `${text.slice(copied, found.index)}"${token}"`
+      copied = found.index + token.length
+    }
+  }
+  return exact + text.slice(copied)
+}
+
+/** Behind the quote that ends the string that begins at `begin`. Not by a pattern: the stack of one does not hold a string of some megabytes. */
+function endOfString(text: string, begin: number): number {
+  for (let at = begin + 1; at < text.length; at++)
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') return at + 1
+  return text.length
+}
+
 function objectIn(text: string, file: string, line: number): Readonly<Record<string, unknown>> {
   const fault = (found: string, cause?: unknown) =>
     corruptFile(file, { where: `line ${line}`, expected: 'a JSON object', found, fix: 'write one object a line', cause })
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(exactWholeNumbers(text))
   } catch (cause) {
     throw fault('text that is no JSON', cause)
   }

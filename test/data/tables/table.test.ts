@@ -404,6 +404,26 @@ describe('datasetFromTable', () => {
     }
   })
 
+  it('tells whole numbers of JSON Lines apart that are one number as float64', async () => {
+    const ids = ['1234567890123456788', '1234567890123456789', '-9007199254740993', '9007199254740991']
+    const row = (i: number) =>
+      `{"zone": ${ids[i % 4]},"note":"\\"9007199254740993, \\\\", "x":${i}.12345678901234567890,"y":[1234567890123456789],"z":1${i}1234567890123456e-16}`
+    const lines = Array.from({ length: 60 }, (_, i) => row(i)).join('\n')
+    expect((await read(lines, { target: 'zone', task: 'classes' }, 'ids.jsonl')).classNames!.toSorted()).to.deep.equal(ids.toSorted())
+    const { columns, encoding } = await read(lines, { target: 'x', categories: ['zone'] }, 'ids.jsonl')
+    expect(columns[0]).to.include({ kind: 'category', values: 4 })
+    expect(columns.map(({ reason }) => reason)).to.deep.equal([
+      undefined,
+      'all its values are "\\"9007199254740993, \\\\"',
+      'a number',
+      'all its values are "[\\"1234567890123456789\\"]"',
+      undefined
+    ])
+    // As in CSV, they are numbers too.
+    expect((await read(lines, { target: 'x' }, 'ids.jsonl')).columns[0]!.kind).to.equal('number')
+    expect(encodeRows(encoding, [{ zone: '1234567890123456789', z: 1 }])).to.not.deep.equal(encodeRows(encoding, [{ zone: ids[0], z: 1 }]))
+  })
+
   it('keeps quotes, delimiters and line ends within cells', async () => {
     const { classNames } = await read('x,y\n1,"a, ""b""\nc"\n2,d\n3.5,d\n', { target: 'y' })
     expect(classNames).to.deep.equal(['a, "b"\nc', 'd'])
