@@ -6,6 +6,7 @@ import { textNames } from './dataset-names.js'
 import { datasetByEncoding, datasetFromTexts } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { openData } from './open.js'
+import type { ReadTableOptions } from './tables/row-block.js'
 import { isTablePath } from './tables/table-file.js'
 import { holdsTexts } from './texts/text-folder.js'
 
@@ -19,7 +20,7 @@ export interface ModelInput {
 }
 
 /** How `openDataForModel` finds a data set. */
-export interface DataForModelOptions {
+export interface DataForModelOptions extends ReadTableOptions {
   /** The folder of the files, or its parent. */
   readonly directory?: string | undefined
   /** How a folder of images is read; if omitted, in the model's size and channels, and with the crop of its training data. */
@@ -41,11 +42,11 @@ export async function openDataForModel(nameOrPath: string, model: ModelInput, op
 async function encodedForModel(
   nameOrPath: string,
   { name: model, input, classNames, encoding }: ModelInput,
-  { directory, images = imagesLike(input, encoding) }: DataForModelOptions
+  { directory, images = imagesLike(input, encoding), delimiter }: DataForModelOptions
 ): Promise<Dataset> {
   if (isTablePath(nameOrPath)) {
     if (!encoding || !('target' in encoding)) throw unsuitable(nameOrPath, `model ${model} was not trained on a table or on texts`)
-    return datasetByEncoding(nameOrPath, encoding, classNames)
+    return datasetByEncoding(nameOrPath, encoding, classNames, { delimiter })
   }
   if ((encoding?.kind === 'bytes' || encoding?.kind === 'tokens') && holdsTexts(nameOrPath)) {
     const { length, tokenizer } = encoding

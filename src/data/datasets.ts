@@ -6,6 +6,7 @@ import type { CheckDataOptions, CheckedData } from './remote/check-data.js'
 import type { GetDataOptions, GotFile } from './remote/get-data.js'
 import type { InputSink, UnknownValues } from './model-inputs.js'
 import { remoteNames } from './remote/sources.js'
+import type { ReadTableOptions } from './tables/row-block.js'
 import type { TableDataset } from './tables/table.js'
 import type { TableDatasetOptions } from './tables/table-options.js'
 import type { TextDatasetOptions } from './text.js'
@@ -50,25 +51,31 @@ export async function datasetFromTexts(given: TextsOptions): Promise<TextsDatase
 }
 
 /**
- * The rows of a table as a Dataset, all of them in its test set, by the encoding of a model that was trained on other rows. Throws UNKNOWN_NAME for a column that the table lacks,
+ * The rows of a table as a Dataset, all of them in its test set, by the encoding of a model that was trained on other rows; `options` are those of the file. Throws UNKNOWN_NAME for a column that the table lacks,
  * DATA_CORRUPT for a row with an unknown class or without a target, and what reading the table throws.
  */
 export async function datasetByEncoding(
   file: string,
   encoding: LabelledEncoding,
-  classNames: readonly string[] = []
+  classNames: readonly string[] = [],
+  options: ReadTableOptions = {}
 ): Promise<StoredDataset> {
   const { encodedDataset } = await import('./encoded-dataset.js')
-  return encodedDataset(file, encoding, classNames)
+  return encodedDataset(file, encoding, classNames, options)
 }
 
 /**
- * Reads a table's file as inputs of a model that was trained on other rows, some rows at a time. Resolves with the values of categories that the model does not know, which count as rare ones.
+ * Reads a table's file as inputs of a model that was trained on other rows, some rows at a time; `options` are those of the file. Resolves with the values of categories that the model does not know, which count as rare ones.
  * Throws UNKNOWN_NAME for a column that the table lacks, DATA_CORRUPT for a value that its column cannot have, and what reading the table throws.
  */
-export async function readModelInputs(file: string, encoding: LabelledEncoding, sink: InputSink): Promise<readonly UnknownValues[]> {
+export async function readModelInputs(
+  file: string,
+  encoding: LabelledEncoding,
+  sink: InputSink,
+  options: ReadTableOptions = {}
+): Promise<readonly UnknownValues[]> {
   const { readInputs } = await import('./model-inputs.js')
-  return readInputs(file, encoding, sink)
+  return readInputs(file, encoding, sink, options)
 }
 
 /**

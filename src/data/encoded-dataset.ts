@@ -5,15 +5,20 @@ import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../forma
 import { corruptFile } from '../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
-import { checkHas, readInputs } from './model-inputs.js'
+import { checkHas, readInputs, type InputSink } from './model-inputs.js'
 import { namesShown } from './names-shown.js'
 import { categoryPlaces } from './tables/category-places.js'
 import { category, numberOf, textOf } from './tables/cell.js'
 import { noRows } from './tables/column-names.js'
-import { placeOf } from './tables/row-block.js'
+import { placeOf, type ReadTableOptions } from './tables/row-block.js'
 
 /** As `datasetByEncoding`. */
-export async function encodedDataset(file: string, encoding: LabelledEncoding, classNames: readonly string[] = []): Promise<StoredDataset> {
+export async function encodedDataset(
+  file: string,
+  encoding: LabelledEncoding,
+  classNames: readonly string[] = [],
+  options: ReadTableOptions = {}
+): Promise<StoredDataset> {
   const { target } = encoding
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []
@@ -28,13 +33,14 @@ export async function encodedDataset(file: string, encoding: LabelledEncoding, c
       fix: 'correct or remove the row'
     })
   }
-  await readInputs(file, encoding, {
+  const read: InputSink = {
     header: (columns) => checkHas(file, columns, [target.name]),
     block({ rows, samples, lines }) {
       blocks.push(samples)
       for (const [i, row] of rows.entries()) answers.push(answerOf(row[target.name], lines?.[i]))
     }
-  })
+  }
+  await readInputs(file, encoding, read, options)
   const count = answers.length
   if (count === 0) throw corruptFile(file, noRows([target.name]))
   const sample = [encoding.kind === 'table' ? featuresOf(encoding) : encoding.length]

@@ -5,7 +5,7 @@ import { corruptFile } from '../formats/file-errors.js'
 import { hasComma, plainText } from './tables/cell.js'
 import type { CellTally } from './tables/column.js'
 import { encodeRows, knowsValue, type RowFault, type TableRow } from './tables/encode.js'
-import { placeOf, type RowBlock } from './tables/row-block.js'
+import { placeOf, type ReadTableOptions, type RowBlock } from './tables/row-block.js'
 import { readTable } from './tables/table-file.js'
 import { encodeTexts } from './texts/encode-texts.js'
 
@@ -33,15 +33,21 @@ export interface InputSink {
 }
 
 /** As `readModelInputs` of datasets.ts. */
-export async function readInputs(file: string, encoding: LabelledEncoding, sink: InputSink): Promise<readonly UnknownValues[]> {
+export async function readInputs(
+  file: string,
+  encoding: LabelledEncoding,
+  sink: InputSink,
+  options: ReadTableOptions = {}
+): Promise<readonly UnknownValues[]> {
   let inputs: ModelInputs | undefined
-  await readTable(file, {
-    header(columns) {
+  const read = {
+    header(columns: readonly string[]) {
       inputs = new ModelInputs(file, encoding, columns)
       sink.header?.(columns)
     },
-    block: (block) => sink.block(inputs!.of(block))
-  })
+    block: (block: RowBlock) => sink.block(inputs!.of(block))
+  }
+  await readTable(file, read, options)
   return inputs?.unknown() ?? []
 }
 

@@ -12,10 +12,11 @@ import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { count, duration, external, loss, percent } from '../text.js'
 import { metricLines } from './metric-tables.js'
-import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
+import { addModelFlags, DELIMITER, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
 interface EvalFlags extends ModelFlags, CommonFlags {
   readonly dataDir?: string
+  readonly delimiter?: string
   readonly metrics?: readonly string[]
 }
 
@@ -25,6 +26,7 @@ export const defineEval: DefineCommand = (command, { finish }) => {
   addModelFlags(command, { data: DATA })
     .argument('<file>', MODEL_FILE)
     .option('--data-dir <folder>', "the folder of the data set's files")
+    .option('--delimiter <character>', DELIMITER)
     .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', (names: string) =>
       names.split(',')
     )
@@ -32,11 +34,11 @@ export const defineEval: DefineCommand = (command, { finish }) => {
 }
 
 /** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
-async function runEval(file: string, { data: given, dataDir, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
+async function runEval(file: string, { data: given, dataDir, delimiter, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
   const isNamed = given !== undefined && datasetNames.includes(given)
   const model = await loadModel(file, await readingOptions({ ...flags, ...(isNamed && { data: given }) }))
   const name = given ?? usualData(model)
-  const data = await openDataForModel(name, model, { directory: dataDir })
+  const data = await openDataForModel(name, model, { directory: dataDir, delimiter })
   // `evaluate` checks the names.
   const measurement = await model.evaluate(data, metrics && ({ metrics } as EvaluateOptions))
   const { samples, testAccuracy, testLoss, testMetrics, seconds } = measurement

@@ -36,6 +36,9 @@ export const MODEL_FILE = 'safetensors, a checkpoint, a folder of checkpoints, o
 
 const DATA = `the data set whose shapes, classes and normalisation the model has: ${datasetNames.join(', ')}`
 
+/** The help of --delimiter. */
+export const DELIMITER = 'what separates the cells of CSV (found)'
+
 /** `data` is the help of --data, for a command that also reads the data set. */
 export function addModelFlags(command: Command, { data = DATA }: { data?: string } = {}): Command {
   return command

@@ -5,12 +5,13 @@ import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { invalidFlag, wholeNumber } from '../flag-values.js'
 import { external, percent } from '../text.js'
-import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
+import { addModelFlags, DELIMITER, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 import { predictTable } from './predict-table.js'
 import { textInput } from './text-input.js'
 
 interface PredictFlags extends ModelFlags, CommonFlags {
   readonly top: number
+  readonly delimiter?: string
 }
 
 const INPUTS =
@@ -21,20 +22,25 @@ export const definePredict: DefineCommand = (command, { finish }) => {
     .argument('<model>', MODEL_FILE)
     .argument('<inputs...>', INPUTS)
     .option('--top <count>', 'the number of likeliest classes to show', wholeNumber('--top'), 3)
+    .option('--delimiter <character>', DELIMITER)
     .action(async (file: string, inputs: readonly string[], flags: PredictFlags) =>
       finish(await withFlagsOf(command, runPredict(file, inputs, flags)))
     )
 }
 
 /** `arbalest predict`: the likeliest classes of each image or text, one line each; the rows of a table as CSV, with what is predicted behind them. */
-async function runPredict(file: string, inputs: readonly string[], { top, json = false, ...flags }: PredictFlags): Promise<ExitCode> {
+async function runPredict(
+  file: string,
+  inputs: readonly string[],
+  { top, delimiter, json = false, ...flags }: PredictFlags
+): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
   if (encoding === undefined || encoding.kind === 'image') await predictImages(model, inputs, { top, json })
   else
     for (const input of inputs) {
-      if (isTablePath(input)) await predictTable(model, encoding, input, { json })
+      if (isTablePath(input)) await predictTable(model, encoding, input, { json, delimiter })
       else if (encoding.kind !== 'table') await predictText(model, encoding, input, { top, json })
       else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
     }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import {
   plainText,
   readModelInputs,
+  type InputSink,
   type LabelledEncoding,
   type TargetEncoding,
   type TrainedModel,
@@ -17,14 +18,15 @@ export async function predictTable(
   model: TrainedModel,
   encoding: LabelledEncoding,
   file: string,
-  { json }: { readonly json: boolean }
+  { json, delimiter }: { readonly json: boolean; readonly delimiter?: string | undefined }
 ): Promise<void> {
   const { target } = encoding
   let names: readonly string[] = []
   let header = ''
-  const added = target.kind === 'number' ? [`predicted ${target.name}`] : [`predicted ${target.name}`, 'probability']
-  const unknown = await readModelInputs(file, encoding, {
+  let added: readonly string[] = []
+  const sink: InputSink = {
     header(columns) {
+      added = addedColumns(target, columns)
       // What was predicted before is predicted anew.
       names = columns.filter((column) => !added.includes(column))
       header = [...names, ...added].map(csvCell).join(',')
@@ -38,10 +40,20 @@ export async function predictTable(
       header = ''
       if (!process.stdout.write(`${lines.join('\n')}\n`)) await once(process.stdout, 'drain')
     }
-  })
+  }
+  const unknown = await readModelInputs(file, encoding, sink, { delimiter })
   // A table without rows has a header, too.
   if (!json && header !== '') process.stdout.write(`${header}\n`)
   for (const values of unknown) process.stderr.write(`${external(unknownText(file, values))}\n`)
+}
+
+/** The names of the columns that are written behind those of a table. One that has a column `probability` of its own keeps it. */
+function addedColumns({ kind, name }: TargetEncoding, columns: readonly string[]): readonly string[] {
+  const predicted = `predicted ${name}`
+  if (kind === 'number') return [predicted]
+  const [probability, other] = ['probability', `probability of ${name}`]
+  const isItsOwn = columns.includes(probability) && (!columns.includes(predicted) || columns.includes(other))
+  return [predicted, isItsOwn ? other : probability]
 }
 
 function unknownText(file: string, { column, count: rows, first: { place, text } }: UnknownValues): string {

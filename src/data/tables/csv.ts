@@ -1,11 +1,11 @@
 import { pipeline } from 'node:stream/promises'
 import type { CsvError, Options, Parser } from 'csv-parse'
-import type { ArbalestError } from '../../errors.js'
+import { invalidOption, type ArbalestError } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
 import { CsvHeader, type CsvRecord } from './csv-header.js'
-import type { ReadTableOptions, TableSink } from './row-block.js'
+import { DELIMITER, isDelimiter, type ReadTableOptions, type TableSink } from './row-block.js'
 
 /** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
 const LONGEST_ROW = 2 ** 24
@@ -17,9 +17,10 @@ const LINE_ENDS = ['\r\n', '\n', '\r']
 
 /**
  * Reads CSV as RFC 4180 has it, in UTF-8 with or without a byte order mark: the names of the columns in the first row, quotes around cells that need them. Skips empty lines and
- * rows without any value. Throws DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
+ * rows without any value. Throws INVALID_OPTION, DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
  */
 export async function readCsv(file: string, sink: TableSink, { delimiter }: ReadTableOptions): Promise<void> {
+  if (delimiter !== undefined && !isDelimiter(delimiter)) throw invalidOption('delimiter', delimiter, `give ${DELIMITER}`)
   await checkRegularFile(file)
   const { parse, CsvError } = await import('csv-parse')
   const chosen = delimiter ?? (await delimiterOf(file))

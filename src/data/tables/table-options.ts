@@ -1,8 +1,19 @@
+import * as v from 'valibot'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
-import { list, oneOf, real, text, whole } from '../../schema/values.js'
+import { list, oneOf, real, text, whole, withForm } from '../../schema/values.js'
+import { DELIMITER, isDelimiter } from './row-block.js'
 
 const column = text('the name of a column')
 const columns = list(text('the name of a column'), "a list of names of columns, such as ['id', 'comment']")
+
+const character = text(DELIMITER)
+const delimiter = withForm(
+  v.pipe(
+    character,
+    v.check((given: string) => isDelimiter(given), `give ${DELIMITER}`)
+  ),
+  character.form!
+)
 
 export const tableOptions = group({
   /** The column that is predicted. */
@@ -30,7 +41,7 @@ export const tableOptions = group({
     default: []
   }),
   /** Of CSV: what separates the cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
-  delimiter: option(text('one character'), {
+  delimiter: option(delimiter, {
     text: 'what separates the cells of CSV',
     flag: '--delimiter <character>',
     otherwise: 'found'

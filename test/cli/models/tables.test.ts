@@ -75,6 +75,71 @@ describe('arbalest on a table', () => {
     expect([...loaded.predict(rows)][0]).to.equal(price)
   })
 
+  it('takes the delimiter that a table has, to train, to predict and to measure', async () => {
+    const colons = await folder.write('colons.csv', Buffer.from(table(ROWS).replaceAll(',', ':')))
+    const flags = [colons, '--delimiter', ':']
+    const saved = join(folder.path, 'colons.safetensors')
+    const trained = await run([
+      'train',
+      '--data',
+      ...flags,
+      '--target',
+      'price',
+      '--steps',
+      '20',
+      '--learners',
+      '1',
+      '--save',
+      saved,
+      '--json'
+    ])
+    expect(trained.code, trained.stderr).to.equal(0)
+    const predicted = await run(['predict', saved, ...flags])
+    expect(predicted.stdout.split('\n')[0], predicted.stderr).to.equal('area,district,price,predicted price')
+    const measured = await run(['eval', saved, '--data', ...flags, '--json'])
+    expect(measured.lines[0], measured.stderr).to.include({ samples: 300 })
+    for (const wrong of ['"', '\n', '']) {
+      const said = /^INVALID_OPTION: --delimiter: received .*; give one character that is neither a double quote nor a line end\n$/
+      for (const args of [
+        ['train', '--target', 'price', '--data'],
+        ['predict', saved],
+        ['eval', saved, '--data']
+      ])
+        expect((await run([...args, colons, '--delimiter', wrong])).stderr, args[0]).to.match(said)
+    }
+  })
+
+  it('keeps a column `probability` of the table beside its own', async () => {
+    const rows = ROWS.map(({ area }, i) => ({ area, probability: (i % 10) / 10, answer: area > 100 ? 'yes' : 'no' }))
+    const [csv, saved] = [await folder.write('chances.csv', Buffer.from(table(rows))), join(folder.path, 'chances.safetensors')]
+    await run(['train', '--data', csv, '--target', 'answer', '--steps', '20', '--learners', '1', '--save', saved])
+    const { stdout, stderr } = await run(['predict', saved, csv])
+    const [header, , second] = stdout.split('\n').map((line) => line.split(','))
+    expect(header, stderr).to.deep.equal(['area', 'probability', 'answer', 'predicted answer', 'probability of answer'])
+    expect(second!.slice(0, 3)).to.deep.equal(Object.values(rows[1]!).map(String))
+    const again = await folder.write('again.csv', Buffer.from(stdout))
+    expect((await run(['predict', saved, again])).stdout).to.equal(stdout)
+    const { lines } = await run(['predict', saved, csv, '--json'])
+    expect(lines[1]).to.include({ probability: '0.1' }).and.to.have.keys(header!)
+    const plain = rows.map(({ area, answer }) => ({ area, answer }))
+    await run([
+      'train',
+      '--data',
+      await folder.write('plain.csv', Buffer.from(table(plain))),
+      '--target',
+      'answer',
+      '--steps',
+      '20',
+      '--learners',
+      '1',
+      '--save',
+      saved
+    ])
+    const first = await run(['predict', saved, join(folder.path, 'plain.csv')])
+    expect(first.stdout).to.match(/^area,answer,predicted answer,probability\n/)
+    expect((await run(['predict', saved, await folder.write('twice.csv', Buffer.from(first.stdout))])).stdout).to.equal(first.stdout)
+  })
+
   it('names file, line, column and value of what cannot be predicted by', async () => {
     const rows = Array.from({ length: 2000 }, (_, i) => `${i === 1500 ? '82,5' : 40 + (i % 90)};north`)
     const csv = await folder.write('commas.csv', Buffer.from(['area;district', '', ...rows].join('\n')))
