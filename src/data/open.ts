@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
@@ -7,7 +8,7 @@ import { datasetNames, datasetTraits, isTextPath } from './dataset-names.js'
 import { datasetFromText } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { SOURCES, sourceOf } from './remote/sources.js'
-import { isTablePath } from './tables/table-file.js'
+import { isTablePath, tableExtensions } from './tables/table-file.js'
 import type { TableOptions } from './tables/table-options.js'
 import type { TextDatasetOptions } from './text.js'
 import { holdsTexts } from './texts/text-folder.js'
@@ -65,12 +66,27 @@ export async function openDataUntilStopped(
     const { openTable } = await import('./tables/table.js')
     return openTable({ ...table, file: nameOrPath }, 'table.')
   }
+  if (!isTable && isFile(nameOrPath))
+    throw invalidOption(
+      'data',
+      nameOrPath,
+      `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')}), unpacked`
+    )
   if (!isTable && !holdsTexts(nameOrPath)) {
     const { openImageFolder } = await import('./images/image-folder.js')
     return openImageFolder(nameOrPath, images, stop)
   }
   const { openTexts } = await import('./texts/labelled-texts.js')
   return openTexts(texts, 'table.')
+}
+
+/** Whether something is there that is no folder: a file, or a pipe such as that of a shell's <(...). */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
+  } catch {
+    return false
+  }
 }
 
 function windowsOf({

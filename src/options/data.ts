@@ -119,7 +119,7 @@ function pathFault(path: string): string | undefined {
   if (file?.isDirectory()) return undefined
   if (file === undefined) return `there is no such file or folder: check the path${didYouMeanFile(path, printable)}`
   if (!isTextPath(path) && !isTablePath(path))
-    return `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')})`
+    return `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')}), unpacked`
   return file.isFile() ? undefined : 'it is not a regular file: name a text or a table'
 }
 

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { openDataForModel, type ModelInput } from '../../src/data/data-for-model.js'
-import { datasetFromTexts } from '../../src/data/datasets.js'
+import { datasetFromTable, datasetFromTexts } from '../../src/data/datasets.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { refused } from '../support/codes.js'
@@ -21,6 +22,17 @@ describe('openDataForModel', () => {
     }
     return join(folder.path, name)
   }
+
+  it('says what it takes where a file is another one, such as a packed table', async () => {
+    const packed = await folder.write('rows.csv.gz', gzipSync('a,b\n1,2\n'))
+    const encoding = { kind: 'bytes', length: 8, target: { kind: 'classes', name: 'b' } } as const
+    for (const model of [
+      { name: 'm', input: [8], encoding },
+      { name: 'm', input: [3, 8, 8] }
+    ])
+      await refused('INVALID_OPTION', () => openDataForModel(packed, model), 'data: received', 'it is a file', '.csv', 'unpacked')
+    await refused('DATA_CORRUPT', () => datasetFromTable({ file: packed, target: 'b' }), 'found .gz; unpack it')
+  })
 
   it('reads a folder of texts in the length and the tokens of the model', async () => {
     const path = await classFolder('texts', ['bad', 'good'], '.txt')

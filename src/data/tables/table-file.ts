@@ -33,7 +33,11 @@ const MOST_COLUMNS = 20_000
 export async function readTable(file: string, sink: TableSink, options: ReadTableOptions = {}): Promise<void> {
   const read = READERS[extname(file).toLowerCase()]
   if (!read)
-    throw corruptFile(file, { expected: `a table (${tableExtensions.join(' ')})`, found: extname(file), fix: 'give it its extension' })
+    throw corruptFile(file, {
+      expected: `a table (${tableExtensions.join(' ')})`,
+      found: extname(file),
+      fix: 'unpack it, or give it its extension'
+    })
   let hasHeader = false
   const checked: TableSink = {
     header(columns) {
