@@ -77,7 +77,9 @@ export class MemoryBudget {
     const { perLearner, shared } = need
     const wanted = this.ofDevice(learners) * perLearner + shared
     const most = devices * Math.floor((free - shared) / perLearner)
-    const fix = most >= 1 ? `use at most ${most}, or a smaller batch` : 'use a smaller batch, model or data set'
+    // The batches of a folder of images that are read ahead are shared.
+    const images = shared > free ? '; of a folder of images, images.size or images.prefetch' : ''
+    const fix = most >= 1 ? `use at most ${most}, or a smaller batch` : `use a smaller batch, model or data set${images}`
     const there = this.limit === free ? 'allowed by deviceMemory' : 'free'
     const together = `together ${mebibytes(wanted)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are ${there}`
     const message = `learners: received ${learners}; each takes ${mebibytes(perLearner)} and all share ${mebibytes(shared)}, ${together}; ${fix}`

@@ -49,6 +49,8 @@ describe('the memory budget of a run', () => {
     budget(100 + 2 * 68, 4).check(need, 5)
     const crowded = () => budget(100 + 2 * 68, 4).check(need, 9)
     await refused('OUT_OF_MEMORY', crowded, 'received 9', 'together 304.0 MiB on a device', 'use at most 8')
+    await refused('OUT_OF_MEMORY', () => budget(150, 1).check(need, 1), 'use a smaller batch, model or data set')
+    await refused('OUT_OF_MEMORY', () => budget(90, 1).check(need, 1), 'or data set; of a folder of images, images.size or images.prefetch')
     expect(budget(125, 4).refusal(need, 4)).to.equal(undefined)
     expect(budget(125, 4).refusal(need, 5)).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
   })
