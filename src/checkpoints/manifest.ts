@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { join } from 'node:path'
-import { messageOf, type ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import { corruptFile, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { replaceFile } from '../formats/write-file.js'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
@@ -28,11 +28,15 @@ export interface ManifestFile {
 
 const VERSION = 1
 export const MANIFEST = 'checkpoint.json'
-/** Bytes of the longest manifest that is read, so that a damaged one cannot take more memory. */
-const LONGEST = 2 ** 26
+/**
+ * The longest manifest in bytes, and its most values and deepest nesting, so that a damaged one takes bounded time and memory. A run's measurements and the messages
+ * to its learners are in it: a measurement has about ten values.
+ */
+const LONGEST = 2 ** 28
+const MOST_VALUES = 2 ** 22
 const DEEPEST = 64
 
-/** Writes a manifest of these files of a folder, and syncs it. Throws WRITE_FAILED, also where one of them is not there. */
+/** Writes a manifest of these files of a folder, and syncs it. Throws WRITE_FAILED, also where one of them is not there, and where the manifest could not be read again. */
 export async function writeManifest(
   folder: string,
   names: readonly string[],
@@ -41,18 +45,37 @@ export async function writeManifest(
   const files = []
   for (const name of [...names].sort()) files.push({ name, ...(await measured(join(folder, name), unwritableFile)) })
   const manifest: Manifest = { version: VERSION, ...about, files }
+  const path = join(folder, MANIFEST)
   const text = Buffer.from(JSON.stringify({ ...manifest, sha256: hashOf(manifest) }, undefined, 1))
-  await replaceFile(join(folder, MANIFEST), { sync: true, bytes: text.byteLength }, (handle) => handle.writeFile(text))
+  checkReadable(path, text)
+  await replaceFile(path, { sync: true, bytes: text.byteLength }, (handle) => handle.writeFile(text))
   return manifest
+}
+
+/** Throws WRITE_FAILED for a manifest that `readManifest` refuses: the checkpoint would be worthless, and those before it are deleted. */
+function checkReadable(path: string, text: Buffer): void {
+  try {
+    checkLength(path, text.byteLength)
+    manifestIn(path, text.toString())
+  } catch (cause) {
+    const what = cause instanceof ArbalestError ? `${String(cause.data['where'])}: ${String(cause.data['found'])}` : messageOf(cause)
+    const message =
+      `checkpoint: its list could not be read again (${what}), for it has every measurement and all that programs have sent to the learners; ` +
+      'measure less often (evaluateEvery), or send less, such as the name of a file instead of what it holds'
+    throw new ArbalestError('WRITE_FAILED', message, { cause, data: { file: path, bytes: text.byteLength } })
+  }
 }
 
 /** Throws DATA_CORRUPT if the manifest is missing or wrong, DATA_NOT_FOUND if it cannot be read. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, MANIFEST)
-  const text = await readText(path)
+  return manifestIn(path, await readText(path))
+}
+
+function manifestIn(path: string, text: string): Manifest {
   let value: unknown
   try {
-    value = plainJson(parseStrictJson(text, { depth: DEEPEST }))
+    value = plainJson(parseStrictJson(text, { depth: DEEPEST, values: MOST_VALUES }))
   } catch (cause) {
     throw corruptFile(path, { where: 'text', expected: 'JSON', found: messageOf(cause), cause })
   }
@@ -94,14 +117,17 @@ async function measured(path: string, failure: (path: string, cause: unknown) =>
 }
 
 async function readText(path: string): Promise<string> {
-  const size = await sizeOf(path)
-  if (size > LONGEST) throw corruptFile(path, { where: 'size', expected: `at most ${LONGEST}`, found: `${size} bytes` })
+  checkLength(path, await sizeOf(path))
   try {
     await using handle = await open(path)
     return await handle.readFile('utf8')
   } catch (cause) {
     throw unread(path, cause)
   }
+}
+
+function checkLength(path: string, bytes: number): void {
+  if (bytes > LONGEST) throw corruptFile(path, { where: 'size', expected: `at most ${LONGEST}`, found: `${bytes} bytes` })
 }
 
 /** Throws DATA_CORRUPT for anything but a regular file. */

@@ -52,6 +52,28 @@ describe('The store of checkpoints', function () {
     expect(await central.read('weight')).to.deep.equal({ shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, 7]) })
   })
 
+  it('is read again however many measurements and messages a run has had', async () => {
+    await using store = await CheckpointStore.open(dir)
+    const many = Array.from({ length: 700_000 }, (_, i) => i)
+    const { manifest } = await Checkpoint.open(await store.write({ ...contents(1), state: { many } }))
+    expect((manifest.state as { readonly many: readonly number[] }).many).to.have.length(700_000)
+  })
+
+  it('is refused what could not be read again, and those before it stay', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    await store.write(contents(1))
+    const nested = Array.from({ length: 100 }).reduce((inner: unknown) => [inner], 1)
+    await refused(
+      'WRITE_FAILED',
+      () => store.write({ ...contents(2), state: { nested } }),
+      'could not be read again',
+      'nesting',
+      'send less'
+    )
+    expect(await entriesOf(dir)).to.have.lengthOf(1)
+    expect(await newestWhole(dir, () => {})).to.have.property('iteration', 1)
+  })
+
   it('keeps the newest and the best', async () => {
     await using store = await CheckpointStore.open(dir, { keep: 2 })
     await store.write(contents(1))
