@@ -1,3 +1,4 @@
+import { contentHash } from '../data/content-hash.js'
 import { type Dataset, isStreamed } from '../data/dataset.js'
 import { invalidOption, shown, together, type ArbalestError } from '../errors.js'
 import { corruptFile } from '../formats/file-errors.js'
@@ -11,6 +12,9 @@ import type { Settings } from '../options/settings.js'
  */
 export type RunIdentity = Readonly<Record<string, string>>
 
+/** Its value says nothing to people. */
+const CONTENT = 'data (its content)'
+
 export function identityOf(model: Model, dataset: Dataset, { parameters }: ParameterLayout, settings: Settings): RunIdentity {
   const { name, train: samples, sample, classes } = dataset
   const { batch, synchroniser, average, freeze, precision, seed, optimiser } = settings
@@ -18,6 +22,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
     model: JSON.stringify(model),
     parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
     data: JSON.stringify({ name, count: samples.count, sample, classes, ...(isStreamed(samples) && { read: samples.reader.options }) }),
+    [CONTENT]: JSON.stringify(contentHash(dataset)),
     batch: JSON.stringify(batch),
     optimiser: JSON.stringify(optimiser),
     synchroniser: JSON.stringify(synchroniser),
@@ -32,7 +37,8 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
  * Throws INVALID_OPTION that lists each differing option with its old and its new value, and DATA_CORRUPT if a recorded value is no JSON.
  */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
-  const differing = Object.keys(now).filter((option) => recorded[option] !== now[option])
+  const all = Object.keys(now).filter((option) => recorded[option] !== now[option])
+  const differing = all.filter((option) => option !== CONTENT)
   const valuesOf = (read: (option: string) => unknown) => Object.fromEntries(differing.map((option) => [option, read(option)]))
   const refusals = differencesOf(
     valuesOf((option) => recordedValue(folder, recorded, option)),
@@ -44,7 +50,16 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
       `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
     )
   )
+  // Checkpoints of older versions do not have it.
+  const isOtherContent = all.includes(CONTENT) && recorded[CONTENT] !== undefined
+  if (isOtherContent && !differing.includes('data')) refusals.push(otherContent(folder, now))
   if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+}
+
+function otherContent(folder: string, now: RunIdentity): ArbalestError {
+  const { name } = JSON.parse(now['data']!) as { readonly name: string }
+  const fix = `the checkpoint ${folder} was made with a data set of this name and shape that has other samples, classes or preparation: use that, or another folder of checkpoints`
+  return invalidOption('data', name, fix)
 }
 
 /** An option that has two values. */

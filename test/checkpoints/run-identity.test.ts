@@ -54,6 +54,24 @@ describe('A run that differs from the checkpoint that it would resume', () => {
     ])
   })
 
+  it('is told of a data set of the same name and shape that has other samples, or prepares them otherwise', async () => {
+    const before = identity()
+    const others = [
+      await digits({ seed: 1, samples: 100 }),
+      { ...data, mean: data.mean.map((each) => each + 1) },
+      { ...data, classNames: ['a'] }
+    ]
+    for (const other of others) {
+      const now = identityOf(modelNamed('mlp', { input: [1, 28, 28], classes: 10 }), other, layout, settingsOf({ model: 'mlp' }))
+      const error = thrown(() => checkIdentity('kept/7', before, now))
+      expect(faultsOf(error).map(({ path, received }) => [path, received])).to.deep.equal([['data', 'digits']])
+      expect(error.message).to.contain('kept/7').and.contain('other samples')
+      // Checkpoints of older versions do not say what the samples were.
+      const { 'data (its content)': _, ...older } = before
+      expect(() => checkIdentity('kept/7', older, now)).to.not.throw()
+    }
+  })
+
   it('may go on if nothing differs', () => {
     expect(() => checkIdentity('kept/7', identity(), identity({ until: { steps: 3 } }))).to.not.throw()
   })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Resumption } from '../../checkpoints/resume.js'
 import { differencesOf, type RunIdentity } from '../../checkpoints/run-identity.js'
 import type { ParameterLayout } from '../../compiler/program.js'
-import { isStreamed, type Dataset } from '../../data/dataset.js'
+import { hashOf } from '../../data/content-hash.js'
 import { ArbalestError, shown } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
 import type { RunSettings } from '../run-settings.js'
@@ -21,7 +21,6 @@ export interface Hello {
 /** What a host knows once its programs are compiled. */
 export interface Preparation {
   readonly settings: RunSettings
-  readonly dataset: Dataset
   readonly layout: ParameterLayout
   readonly identity: RunIdentity
 }
@@ -91,7 +90,7 @@ function asJson<Values extends object>(values: Values): Values {
   return JSON.parse(JSON.stringify(values)) as Values
 }
 
-export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {
+export function helloOf({ settings, layout, identity }: Preparation): Hello {
   const { until, population, evaluateEvery, backend, overfit, rule, initial, initialWeights, learnerOptions, interventions } = settings
   const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
   const options = {
@@ -112,7 +111,6 @@ export function helloOf({ settings, dataset, layout, identity }: Preparation): H
       version: codeHash(),
       ...Object.fromEntries(values),
       ...asJson(options),
-      'data (its content)': contentHash(dataset),
       // oneDNN chooses layouts by processor.
       'layout of the parameters (by processor and library)': hashOf(JSON.stringify(layout))
     }
@@ -145,23 +143,5 @@ function codeHash(): string {
     .sort()
   const hash = createHash('sha256')
   for (const file of files) hash.update(`${relative(folder, file)}\0`).update(readFileSync(file))
-  return hash.digest('hex').slice(0, 12)
-}
-
-/** Of the labels or file names of all training samples, and of some of the samples themselves. */
-function contentHash({ train }: Dataset): string {
-  if (isStreamed(train)) return hashOf(train.labels, ...train.items)
-  const { samples, labels, targets } = train
-  const part = Math.min(samples.length, MOST_HASHED / samples.BYTES_PER_ELEMENT)
-  const ends = [samples.subarray(0, part), samples.subarray(samples.length - part)]
-  return hashOf(...ends, labels ?? new Int32Array(), targets?.subarray(0, MOST_HASHED) ?? new Float32Array())
-}
-
-/** Bytes at either end of the samples. */
-const MOST_HASHED = 2 ** 22
-
-function hashOf(...parts: readonly (string | NodeJS.TypedArray)[]): string {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(part).update('\0')
   return hash.digest('hex').slice(0, 12)
 }

@@ -103,7 +103,7 @@ export async function prepareRun(given: Settings, engine: Engine, module: URL, s
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
-  const { resumption, settings: begins } = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
+  const { resumption, settings: begins } = await meet(hosts, { settings: asked, layout, identity }, find)
   const { backend, threads } = given
   await using planning = new PlanningThread({ engine: module.href, backend, threads, model }, engine, stop)
   const unfitted = { asked, begins, hosts, dataset, programs, budget, evaluators, sourcePlan }
