@@ -110,12 +110,21 @@ export function warn(text: string): void {
 
 /** Whether it is an error, also of another realm: where Jest runs a program, errors of Node and of the addon are no instances of its `Error`. */
 export function isError(thrown: unknown): thrown is Error {
-  return thrown instanceof Error || types.isNativeError(thrown)
+  try {
+    return thrown instanceof Error || types.isNativeError(thrown)
+  } catch {
+    // A Proxy may throw whatever is asked of it.
+    return false
+  }
 }
 
-/** What was thrown, in words: it need not be an error. */
+/** What was thrown, in words: it need not be an error, nor an object that has a text. */
 export function messageOf(thrown: unknown): string {
-  return isError(thrown) ? thrown.message : String(thrown)
+  try {
+    return String(isError(thrown) ? thrown.message : thrown)
+  } catch {
+    return shown(thrown)
+  }
 }
 
 /** A number of bytes as it appears in a message. */
@@ -133,6 +142,15 @@ export function shown(value: unknown): string {
 }
 
 function textOf(value: unknown): string {
+  try {
+    return describedIn(value)
+  } catch {
+    // Its properties throw, as those of a Proxy may.
+    return 'an object that cannot be read'
+  }
+}
+
+function describedIn(value: unknown): string {
   // A long text is cut first: it may have millions of characters to escape.
   if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_LENGTH))
   if (typeof value === 'function') return value.name === '' ? 'a function' : `function ${value.name}`

@@ -138,12 +138,15 @@ export class ActorCell {
     envelope.onTaken?.()
     this.#meter.begin()
     let result: unknown
+    let isPromise: boolean
     try {
       result = this.#invoke(envelope)
+      // An answer whose properties throw is an error of its method's.
+      isPromise = isThenable(result)
     } catch (error) {
       return this.#settle(envelope, { error })
     }
-    if (!isThenable(result)) return this.#settle(envelope, { value: result })
+    if (!isPromise) return this.#settle(envelope, { value: result })
     return Promise.resolve(result).then(
       (value) => this.#settle(envelope, { value }),
       (error: unknown) => this.#settle(envelope, { error })
@@ -159,7 +162,7 @@ export class ActorCell {
 
   #settle({ reply }: Envelope, outcome: Outcome): void {
     this.#meter.end()
-    if ('value' in outcome && outcome.value instanceof DeferredReply) this.#replyLater(reply, outcome.value)
+    if ('value' in outcome && isDeferred(outcome.value)) this.#replyLater(reply, outcome.value)
     else if (reply) reply(outcome)
     else if ('error' in outcome) this.fail(asError(outcome.error))
   }
@@ -276,6 +279,14 @@ interface Watch {
 
 function tellAtExit(actor: ActorRef<object>, watch: Watch): void {
   void actor.exited.then((reason) => watch.heard?.(reason))
+}
+
+function isDeferred(value: unknown): value is DeferredReply<unknown> {
+  try {
+    return value instanceof DeferredReply
+  } catch {
+    return false
+  }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

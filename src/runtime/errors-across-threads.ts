@@ -33,25 +33,34 @@ const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
   URIError
 }
 
-/** A thrown value in a form that can be posted to another thread. */
+/** A thrown value in a form that can be posted to another thread. Never throws. */
 export function packError(thrown: unknown, depth = 0): PortableError {
   if (!isError(thrown)) return { kind: 'value', value: cloneable(thrown) }
-  const { code, data } = thrown as { code?: unknown; data?: unknown }
+  const [stack, code, cause] = [propertyOf(thrown, 'stack'), propertyOf(thrown, 'code'), propertyOf(thrown, 'cause')]
   return {
     kind: 'error',
     ours: thrown instanceof ArbalestError,
     // Any of them may have been replaced by what cannot be posted.
-    name: textOf(thrown.name),
-    message: textOf(thrown.message),
-    stack: typeof thrown.stack === 'string' ? thrown.stack : undefined,
+    name: textOf(propertyOf(thrown, 'name', 'Error')),
+    message: textOf(propertyOf(thrown, 'message', 'its message cannot be read')),
+    stack: typeof stack === 'string' ? stack : undefined,
     code: typeof code === 'string' || typeof code === 'number' ? code : undefined,
-    data: cloneable(data),
-    cause: thrown.cause === undefined || depth === DEEPEST_CAUSE ? undefined : packError(thrown.cause, depth + 1),
-    errors: thrown instanceof AggregateError ? packErrors(thrown, depth) : undefined
+    data: cloneable(propertyOf(thrown, 'data')),
+    cause: cause === undefined || depth === DEEPEST_CAUSE ? undefined : packError(cause, depth + 1),
+    errors: thrown instanceof AggregateError ? packErrors(propertyOf(thrown, 'errors'), depth) : undefined
   }
 }
 
-function packErrors({ errors }: AggregateError, depth: number): PortableError[] {
+/** A property of an error; `unreadable` if it throws, as a getter or a Proxy may. */
+function propertyOf(error: Error, name: string, unreadable?: string): unknown {
+  try {
+    return (error as unknown as Readonly<Record<string, unknown>>)[name]
+  } catch {
+    return unreadable
+  }
+}
+
+function packErrors(errors: unknown, depth: number): PortableError[] {
   if (depth === DEEPEST_CAUSE || !Array.isArray(errors)) return []
   // Few levels: unlike a chain of causes, they branch.
   return errors.map((error) => packError(error, Math.max(depth + 1, DEEPEST_CAUSE - 1)))
@@ -68,10 +77,17 @@ export function unpackError(packed: PortableError): unknown {
   return error
 }
 
-/** The thrown value itself if it is an Error, else an Error that describes it. */
+/** The thrown value itself if it is an Error whose properties can be read, else an Error that describes it. */
 export function asError(thrown: unknown): Error {
-  return isError(thrown) ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
+  if (!isError(thrown)) return new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
+  return READ_EVERYWHERE.every((name) => propertyOf(thrown, name, UNREADABLE) !== UNREADABLE)
+    ? thrown
+    : asError(unpackError(packError(thrown)))
 }
+
+/** What those read who tell of an error. */
+const READ_EVERYWHERE = ['name', 'message', 'stack', 'code', 'cause', 'data']
+const UNREADABLE = '\0'
 
 function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown): Error {
   const options = cause === undefined ? undefined : { cause }

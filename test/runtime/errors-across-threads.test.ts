@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ArbalestError } from '../../src/errors.js'
+import { ArbalestError, messageOf } from '../../src/errors.js'
 import { asError, packError, unpackError } from '../../src/runtime/errors-across-threads.js'
 
 const across = (thrown: unknown) => unpackError(structuredClone(packError(thrown)))
@@ -48,6 +48,25 @@ describe('errors across threads', () => {
   it('arrive also where their name, message or stack was replaced by what cannot be cloned', () => {
     const replaced = Object.assign(new Error('first'), { name: Symbol('odd'), message: () => {}, stack: [() => {}] })
     expect(across(replaced)).to.be.instanceOf(Error).with.property('name', 'Symbol(odd)')
+  })
+
+  it('arrive also where looking at them throws, with what can be read', () => {
+    const trap = () => {
+      throw new Error('trap')
+    }
+    const revoked = Proxy.revocable({}, {})
+    revoked.revoke()
+    const hostile = [new Proxy({}, { get: trap }), new Proxy({}, { get: trap, getPrototypeOf: trap, ownKeys: trap }), revoked.proxy]
+    for (const each of [...hostile, new Proxy(new Error('inner'), { get: trap }), Object.create(null) as object]) {
+      expect(() => across(each)).to.not.throw()
+      expect(asError(across(each)).message).to.be.a('string')
+      expect(asError(each).message).to.be.a('string')
+      expect(messageOf(each)).to.be.a('string')
+    }
+    const half = Object.defineProperty(Object.assign(new RangeError('far'), { code: 'FAR' }), 'cause', { get: trap })
+    expect(across(half)).to.be.instanceOf(RangeError).and.to.include({ message: 'far', code: 'FAR' })
+    expect(asError(half)).to.include({ message: 'far', code: 'FAR' })
+    expect(asError(half).cause).to.equal(undefined)
   })
 
   it('survive properties that cannot be cloned, cyclic causes, and thrown values that are no errors', () => {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { types } from 'node:util'
 import { expect } from 'chai'
+import { messageOf } from '../../src/errors.js'
 import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
@@ -38,6 +40,23 @@ describe('actors that fail', () => {
         .with.property('code', 'ERR_LATE')
       expect(await rejection(faulty.ask.throwNothing())).to.deep.equal({ not: 'an error' })
       expect(await faulty.ask.alive()).to.equal(true)
+    })
+
+    it(`answer and continue where what a method throws or returns cannot be looked at, ${place}`, async () => {
+      const faulty = await spawn()
+      const { throwHostile, rejectHostile, answerHostile } = faulty.askWith({ deadline: 2_000 })
+      for (const ask of [throwHostile, rejectHostile, answerHostile]) {
+        const settled = await ask().then(
+          () => 'answered',
+          (error: unknown) => (types.isProxy(error) ? 'rejected' : messageOf(error))
+        )
+        expect(settled).to.not.contain('no answer')
+      }
+      expect(await faulty.ask.alive()).to.equal(true)
+      faulty.tell.throwHostile()
+      expect(await faulty.exited)
+        .to.have.nested.property('error.message')
+        .that.contains('thrown: ')
     })
 
     it(`end if a told method throws: after their hook, with the reason, their open asks rejected, ${place}`, async () => {

@@ -57,6 +57,14 @@ export class Recorder {
   #open: ((answer: string) => void) | undefined
 }
 
+/** Throws whatever is asked of it. */
+function hostile(): Error {
+  const get = () => {
+    throw new Error('trap')
+  }
+  return new Proxy({}, { get, getPrototypeOf: get }) as Error
+}
+
 export interface FaultyOptions {
   readonly failToStart?: boolean
   /** Counted up by the `stopping` hook. */
@@ -101,6 +109,19 @@ export class Faulty {
 
   throwNothing(): never {
     throw { not: 'an error' }
+  }
+
+  throwHostile(): never {
+    throw hostile()
+  }
+
+  async rejectHostile(): Promise<never> {
+    await sleep(1)
+    throw hostile()
+  }
+
+  answerHostile(): object {
+    return hostile()
   }
 
   /** Throws outside any message. */
