@@ -7,7 +7,7 @@ import { actorGone, packExit, type ExitReason } from './exit-reason.js'
 import type { Incarnation, IncarnationOwner, UserMessage } from './incarnation.js'
 import { deferred } from './promises.js'
 import { Inbox, Outbox, type Message, type Packet } from './wire-protocol.js'
-import { WorkerThread, type ActorStart } from './worker-thread.js'
+import { WorkerThread, type ActorStart, type ThreadExit } from './worker-thread.js'
 
 export interface RemoteStart {
   readonly name: string
@@ -33,6 +33,8 @@ export class WorkerIncarnation implements Incarnation {
   readonly #owner: IncarnationOwner
   readonly #environment: Environment
   readonly #thread: WorkerThread
+  /** The thread keeps this incarnation no longer. */
+  readonly #forget: Cancel
   readonly #port: MessagePort
   readonly #outbox: Outbox
   readonly #inbox = new Inbox()
@@ -85,8 +87,8 @@ export class WorkerIncarnation implements Incarnation {
       throw error
     }
     port1.on('message', (packet: Packet) => this.#receive(packet))
-    this.#thread.onHeartbeatLost(() => this.#declareDead())
-    void this.#thread.exited.then(({ code, error }) => this.#end(error ? { kind: 'failed', error } : { kind: 'exited', code }))
+    const exited = ({ code, error }: ThreadExit) => this.#end(error ? { kind: 'failed', error } : { kind: 'exited', code })
+    this.#forget = this.#thread.listen({ exited, heartbeatLost: () => this.#declareDead() })
   }
 
   get exited(): Promise<ExitReason> {
@@ -204,6 +206,7 @@ export class WorkerIncarnation implements Incarnation {
     // The thread may have ended before its last packets were read.
     for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) this.#receive(last.message as Packet)
     for (const cancel of this.#timers) cancel()
+    this.#forget()
     // Those that cannot be cloned are refused before the others are counted.
     this.#outbox.flush()
     this.#port.close()

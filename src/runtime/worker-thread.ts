@@ -43,6 +43,13 @@ export interface ThreadExit {
   readonly error: Error | undefined
 }
 
+/** Who is told how a thread ends. Each is called at most once. */
+export interface ThreadListener {
+  readonly exited: (exit: ThreadExit) => void
+  /** The heartbeat has stopped for its timeout. */
+  readonly heartbeatLost: () => void
+}
+
 /** What a worker thread needs of the thread that starts it. */
 export interface WorkerHost {
   readonly clock: Clock
@@ -69,11 +76,11 @@ let starting = 0
 
 /** A worker thread and the actors in it, seen from the thread that started it. */
 export class WorkerThread {
-  readonly exited: Promise<ThreadExit>
   readonly #worker: Worker
   readonly #host: WorkerHost
   readonly #shared: boolean
-  readonly #heartbeatListeners = new Set<() => void>()
+  /** Of the actors that run there: a thread that several share may outlive thousands of them. */
+  readonly #listeners = new Set<ThreadListener>()
   #cancelLinger: Cancel | undefined
   #cancelCheck: Cancel | undefined
   #actors = 1
@@ -90,9 +97,10 @@ export class WorkerThread {
     const thread = new WorkerThread(actor, host, entry, options)
     if (name !== undefined) {
       host.sharedWorkers.set(name, thread)
-      void thread.exited.then(() => {
+      const exited = () => {
         if (host.sharedWorkers.get(name) === thread) host.sharedWorkers.delete(name)
-      })
+      }
+      thread.listen({ exited, heartbeatLost: () => {} })
     }
     return thread
   }
@@ -120,13 +128,11 @@ export class WorkerThread {
     let uncaught: Error | undefined
     this.#worker.on('error', (error) => (uncaught = asError(error)))
     this.#worker.on('message', (event: PortableEvent) => host.publish(unpackEvent(event)))
-    this.exited = new Promise((resolve) => {
-      this.#worker.on('exit', (code) => {
-        this.#closed = true
-        this.#cancelLinger?.()
-        this.#cancelCheck?.()
-        resolve({ code, error: uncaught })
-      })
+    this.#worker.on('exit', (code) => {
+      this.#closed = true
+      this.#cancelLinger?.()
+      this.#cancelCheck?.()
+      for (const { exited } of [...this.#listeners]) exited({ code, error: uncaught })
     })
     if (heartbeat) this.#checkHeartbeat(new Int32Array(heartbeat.memory), timeout! / CHECKS, 0, 0)
   }
@@ -139,9 +145,10 @@ export class WorkerThread {
     this.#cancelLinger = this.#host.clock.after(LINGER, () => this.terminate())
   }
 
-  /** `listener` is called once, when the heartbeat has stopped for its timeout. */
-  onHeartbeatLost(listener: () => void): void {
-    this.#heartbeatListeners.add(listener)
+  /** Tells the listener how the thread ends, until the result is called. */
+  listen(listener: ThreadListener): Cancel {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** Ends the thread, whatever JavaScript it runs. A call of native code has to return first. */
@@ -166,7 +173,7 @@ export class WorkerThread {
       const missing = now === last && now > 0 ? missed + 1 : 0
       if (missing < CHECKS) return this.#checkHeartbeat(count, every, now, missing)
       this.#closed = true
-      for (const listener of this.#heartbeatListeners) listener()
+      for (const { heartbeatLost } of [...this.#listeners]) heartbeatLost()
     })
   }
 }

@@ -7,6 +7,7 @@ import { transfer } from '../../src/runtime/cloneable.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 import { warningsIn } from '../support/warnings.js'
+import { heap } from './support/heap.js'
 import type { Resident } from './support/residents.js'
 
 const MODULE = new URL('./support/residents.js', import.meta.url)
@@ -41,6 +42,23 @@ describe('Workers', () => {
       expect(await b.exited).to.have.nested.property('error.message', 'failed outside')
       await sleep(50)
       expect(await a.ask.thread()).to.not.equal(thread)
+    })
+
+    it('keep nothing of the actors that have ended', async () => {
+      const stays = await spawn({ worker: 'w' })
+      const comeAndGo = async (count: number) => {
+        for (let i = 0; i < count; i++) {
+          const options = { many: Array.from({ length: 20_000 }, (_, k) => k + i) }
+          const actor = await system.spawn<typeof Resident>(MODULE, 'Resident', options, { worker: 'w' })
+          await actor.stop()
+        }
+      }
+      await comeAndGo(10)
+      const before = heap()
+      await comeAndGo(100)
+      // Of which each takes more than 100 kB.
+      expect(heap() - before).to.be.below(5_000_000)
+      expect(await stays.ask.ping()).to.equal(true)
     })
 
     it('accept actors that are spawned at the same time', async () => {
