@@ -33,7 +33,8 @@ export class ChildSupervisor implements Children {
   #strategy: RestartStrategy = DEFAULT_POLICY.strategy
   #intensity: RestartIntensity = DEFAULT_POLICY.intensity
   #backoff: RestartBackoff = DEFAULT_POLICY.backoff
-  readonly #children = new Set<Child>()
+  /** By name, in the order in which they were spawned. */
+  readonly #children = new Map<string, Child>()
   #failures: readonly Failure[] = []
   /** With a strategy that restarts several children, recoveries run one after another. */
   #recoveries: Promise<void> = Promise.resolve()
@@ -93,7 +94,7 @@ export class ChildSupervisor implements Children {
 
   async stop({ deadline }: { readonly deadline?: number } = {}): Promise<void> {
     this.#closed = true
-    for (const child of [...this.#children].reverse()) {
+    for (const child of [...this.#children.values()].reverse()) {
       const reason = await child.stop(deadline)
       this.#release(child, reason)
     }
@@ -120,7 +121,7 @@ export class ChildSupervisor implements Children {
       throw new ArbalestError('INVALID_STATE', message, { data: { actor: spec.name } })
     }
     const child = new Child(spec, this.#environment, (ended, reason) => this.#exited(ended, reason))
-    this.#children.add(child)
+    this.#children.set(spec.name, child)
     try {
       await child.start()
     } catch (error) {
@@ -150,7 +151,7 @@ export class ChildSupervisor implements Children {
     this.#failures = decision.failures
     if (decision.kind === 'escalate') return this.#escalate(child, reason)
     this.#environment.publish({ event: 'restarting', actor: child.spec.name, reason, delay: decision.delay })
-    const group = restartedTogether(this.#strategy, [...this.#children], child)
+    const group = restartedTogether(this.#strategy, [...this.#children.values()], child)
     for (const member of group.toReversed()) if (member !== child) await member.halt()
     await child.pause(decision.delay)
     for (const member of group) {
@@ -196,12 +197,17 @@ export class ChildSupervisor implements Children {
 
   #release(child: Child, reason: ExitReason): void {
     child.finish(reason)
-    this.#children.delete(child)
+    if (this.#children.get(child.spec.name) === child) this.#children.delete(child.spec.name)
   }
 
+  /** A name that no sibling has: events and snapshots tell actors apart by it. */
   #nameOf(className: string, { name }: LocalSpawnOptions): string {
     const own = name ?? `${className}-${++this.#spawned}`
-    return this.#parent === '' ? own : `${this.#parent}/${own}`
+    const path = this.#parent === '' ? own : `${this.#parent}/${own}`
+    for (let copy = 1; ; copy++) {
+      const free = copy === 1 ? path : `${path}-${copy}`
+      if (!this.#children.has(free)) return free
+    }
   }
 }
 

@@ -6,7 +6,10 @@ import type { RestartType, SupervisionPolicy } from './supervision-policy.js'
 
 /** How an actor is named, restarted and stopped, in its own thread or the caller's. */
 export interface LocalSpawnOptions {
-  /** For messages and thread lists, below its parent's name; the class's name and a number if omitted. */
+  /**
+   * For messages, events and thread lists, below its parent's name; the class's name and a number if omitted. Where another child of the parent has it, `-2` or the next
+   * number is added: the ref has the name in full.
+   */
   readonly name?: string
   /** `temporary` if omitted: an actor that has ended is not restarted. */
   readonly restart?: RestartType

@@ -49,6 +49,20 @@ describe('a snapshot of a system', () => {
     })
   }
 
+  it('tells apart actors that were given one name, and keeps the one when the other ends', async () => {
+    const spawn = () => system.spawnLocal(Recorder, {}, { name: 'twin' })
+    const [first, second] = [await spawn(), await spawn()]
+    expect([first.name, second.name]).to.deep.equal(['twin', 'twin-2'])
+    await second.ask.log()
+    expect(system.snapshot().map(({ name, messages }) => [name, messages])).to.deep.equal([
+      ['twin', 0],
+      ['twin-2', 1]
+    ])
+    await second.stop()
+    expect(system.snapshot().map(({ name }) => name)).to.deep.equal(['twin'])
+    expect((await spawn()).name).to.equal('twin-2')
+  })
+
   it('knows the children of actors in other threads, and forgets them with their parent', async () => {
     const foreman = await system.spawn<typeof Foreman>(FOREMAN, 'Foreman', {}, { name: 'foreman', restart: 'transient' })
     await foreman.ask.hire()
