@@ -6,7 +6,10 @@ import type { ActorSnapshot } from './snapshot.js'
 /** What a process tells of its jobs: names and numbers. */
 export interface LiveProcess {
   readonly pid: number
+  /** None of a process that is silent. */
   readonly jobs: readonly LiveJob[]
+  /** It has not answered in time: it is suspended, or something holds up its event loop. */
+  readonly isSilent?: true
 }
 
 export interface LiveJob {
@@ -59,10 +62,13 @@ export function showLive(job: ShownJob): Disposable {
   }
 }
 
-/** This user's processes that show jobs, in the order of their ids. Removes the sockets of processes that have ended. */
+/** This user's processes that show jobs, and those that do not answer, in the order of their ids. Removes the sockets of processes that have ended. */
 export async function liveProcesses(): Promise<readonly LiveProcess[]> {
-  const found = await Promise.all(liveSockets().map(jobsAt))
-  return found.filter((one) => one !== undefined).toSorted((a, b) => a.pid - b.pid)
+  const found = (await Promise.all(liveSockets().map(jobsAt))).filter((one) => one !== undefined)
+  const heard = found.filter(({ isSilent }) => !isSilent)
+  // A process has a socket for each thread that runs jobs.
+  const silentPids = new Set(found.map(({ pid }) => pid).filter((pid) => heard.every((each) => each.pid !== pid)))
+  return [...heard, ...[...silentPids].map((pid): LiveProcess => ({ pid, jobs: [], isSilent: true }))].toSorted((a, b) => a.pid - b.pid)
 }
 
 /**
@@ -101,10 +107,22 @@ function told(): LiveProcess {
   return { pid: process.pid, jobs: all }
 }
 
-/** undefined unless the process answers in time with its jobs. */
+/** undefined unless the process answers with its jobs, or does not answer in time. */
 async function jobsAt(path: string): Promise<LiveProcess | undefined> {
-  const found = await ask(path, { ask: 'jobs' } satisfies Request, ANSWER_DEADLINE).catch(() => undefined)
-  return isLiveProcess(found) ? found : undefined
+  try {
+    const found = await ask(path, { ask: 'jobs' } satisfies Request, ANSWER_DEADLINE)
+    return isLiveProcess(found) ? found : undefined
+  } catch (error) {
+    const isLate = error instanceof ArbalestError && error.code === 'DEADLINE_EXCEEDED'
+    return isLate ? { pid: processOf(path), jobs: [], isSilent: true } : undefined
+  }
+}
+
+/** DEADLINE_EXCEEDED: these processes do not tell of their jobs. */
+export function silent(pids: readonly number[]): ArbalestError {
+  const which = pids.length === 1 ? `process ${pids[0]}` : `processes ${pids.join(', ')}`
+  const message = `PID: ${which}: no answer within ${ANSWER_DEADLINE} ms; wake it if it is suspended (kill -CONT), or try again`
+  return new ArbalestError('DEADLINE_EXCEEDED', message, { data: { pids, deadline: ANSWER_DEADLINE } })
 }
 
 function isLiveProcess(found: unknown): found is LiveProcess {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { ArbalestError, unknownName } from '../../errors.js'
-import { callJob, liveProcesses, type LiveJob, type LiveProcess } from '../../runtime/live-processes.js'
+import { callJob, liveProcesses, silent, type LiveJob, type LiveProcess } from '../../runtime/live-processes.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { invalidFlag, realNumber, wholeNumber } from '../flag-values.js'
@@ -163,13 +163,17 @@ interface FoundJob {
   readonly job: LiveJob
 }
 
-/** The job that is meant: the only one, or that of the process and the id. Throws UNKNOWN_NAME. */
+/** The job that is meant: the only one, or that of the process and the id. Throws UNKNOWN_NAME, and DEADLINE_EXCEEDED if its process may be one that does not answer. */
 async function chosenJob(pid: number | undefined, id: string | undefined): Promise<FoundJob> {
   // What shares out a device among jobs is shown beside them, and takes no calls.
   const jobsOf = ({ pid: of, jobs }: LiveProcess) => jobs.filter(({ takesCalls }) => takesCalls).map((job): FoundJob => ({ pid: of, job }))
-  const all = (await liveProcesses()).flatMap(jobsOf)
-  if (all.length === 0) throw new ArbalestError('UNKNOWN_NAME', 'PID: no job of this user runs here: start one', { data: { pid } })
+  const processes = await liveProcesses()
+  const all = processes.flatMap(jobsOf)
   const ofProcess = pid === undefined ? all : all.filter((each) => each.pid === pid)
+  // The job that is meant may be of a process that does not answer.
+  const unheard = processes.filter((each) => each.isSilent && (pid === undefined || each.pid === pid)).map((each) => each.pid)
+  if (unheard.length > 0 && (pid === undefined || ofProcess.length === 0)) throw silent(unheard)
+  if (all.length === 0) throw new ArbalestError('UNKNOWN_NAME', 'PID: no job of this user runs here: start one', { data: { pid } })
   if (ofProcess.length === 0) throw unknownName('PID', pid, [...new Set(all.map((each) => String(each.pid)))])
   const meant = id === undefined ? ofProcess : ofProcess.filter(({ job }) => job.id === id)
   if (meant.length === 1) return meant[0]!

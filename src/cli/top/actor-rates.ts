@@ -22,6 +22,11 @@ export interface JobRates extends Omit<LiveJob, 'actors'> {
 export class JobPoller {
   #previous: readonly LiveProcess[] = []
 
+  /** The processes that did not answer the last poll in time. */
+  get silent(): readonly number[] {
+    return this.#previous.filter(({ isSilent }) => isSilent).map(({ pid }) => pid)
+  }
+
   /** Takes the first snapshot, which the next poll is compared with. Returns the ids of the processes that have jobs. */
   async begin(): Promise<readonly number[]> {
     this.#previous = await liveProcesses()

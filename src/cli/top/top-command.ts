@@ -48,9 +48,10 @@ export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.Wri
   for (;;) {
     await sleep(once ? INTERVAL_ONCE : INTERVAL)
     const jobs = await poller.poll(pid)
-    if (pid !== undefined && jobs.length === 0) return EXIT.done
-    if (json) output.write(`${JSON.stringify({ event: 'top', jobs })}\n`)
-    else screen.show(topTable(jobs, { colour: hasColours(output) }))
+    const silent = poller.silent.filter((each) => pid === undefined || each === pid)
+    if (pid !== undefined && jobs.length === 0 && silent.length === 0) return EXIT.done
+    if (json) output.write(`${JSON.stringify({ event: 'top', jobs, ...(silent.length > 0 && { silent }) })}\n`)
+    else screen.show(topTable(jobs, { colour: hasColours(output), silent }))
     if (once) return EXIT.done
   }
 }
@@ -77,11 +78,15 @@ const COLUMNS: readonly Column<Actor>[] = [
   { title: 'heap', cell: ({ heap }) => (heap > 0 ? bytes(heap) : '-') }
 ]
 
-/** The lines of all jobs with their actors. */
-export function topTable(jobs: readonly JobRates[], { colour }: { colour: boolean }): readonly string[] {
+/** The lines of all jobs with their actors, and of the processes that do not answer. */
+export function topTable(
+  jobs: readonly JobRates[],
+  { colour, silent = [] }: { readonly colour: boolean; readonly silent?: readonly number[] }
+): readonly string[] {
   const { bold, dim, yellow } = createColors(colour)
-  if (jobs.length === 0) return ['No job of this user runs on this machine.']
-  return jobs.flatMap(({ pid, name, seconds, detail, actors }, i) => {
+  if (jobs.length + silent.length === 0) return ['No job of this user runs on this machine.']
+  const unheard = silent.map((pid) => yellow(`${pid}  does not answer: it is suspended, or busy`))
+  const heard = jobs.flatMap(({ pid, name, seconds, detail, actors }, i) => {
     const [titles, ...rows] = tableLines(COLUMNS, actors)
     const marked = rows.map((row, actor) => (actors[actor]!.restarts > 0 ? yellow(row) : row))
     return [
@@ -91,6 +96,7 @@ export function topTable(jobs: readonly JobRates[], { colour }: { colour: boolea
       ...marked
     ]
   })
+  return [...heard, ...unheard]
 }
 
 function milliseconds(value: number | null): string {

@@ -78,6 +78,21 @@ describe('arbalest top', () => {
     expect(readdirSync(join(session, 'arbalest'))).to.deep.equal([])
   })
 
+  it('tells of a process that does not answer, which `ctl` does not take for one without a job', async () => {
+    const child = await training()
+    const pid = String(child.pid)
+    child.kill('SIGSTOP')
+    const stopped = await run(['top', '--once', '--pid', pid], { env })
+    expect(stopped.stdout, stopped.stderr).to.equal(`${pid}  does not answer: it is suspended, or busy\n`)
+    for (const args of [['status'], ['stop', pid]]) {
+      const { code, stderr } = await run(['ctl', ...args], { env })
+      expect(code).to.equal(1)
+      expect(stderr).to.match(new RegExp(`^DEADLINE_EXCEEDED: PID: process ${pid}: no answer within 2000 ms; wake it `))
+    }
+    child.kill('SIGCONT')
+    expect((await run(['ctl', 'status', pid], { env })).stdout).to.match(/^training: /)
+  })
+
   it('says that nothing runs, and refuses a process that shows nothing', async () => {
     const none = await run(['top', '--once'], { env })
     expect(none.code).to.equal(0)
