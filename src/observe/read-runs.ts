@@ -5,15 +5,15 @@ import type { RecordedRun } from './runs-of-log.js'
 
 /**
  * The runs of a log file, or of every `*.jsonl` in a folder, oldest first. Skips lines that are not whole events: a loss of power may leave one. Throws
- * DATA_NOT_FOUND.
+ * DATA_NOT_FOUND, INVALID_OPTION.
  */
 export async function readRuns(path: string): Promise<RecordedRun[]> {
-  if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'give the path of a log, or of a folder of logs')
-  const logs = await logsOf(path)
   const { runsOfLog } = await import('./runs-of-log.js')
-  const read = (log: string) => runsOfLog(log).catch((cause: unknown) => Promise.reject(unreadable(log, cause)))
-  const runs = await Promise.all(logs.map(read))
-  return eachOnce(runs.flat()).sort((a, b) => a.from - b.from)
+  const runs: RecordedRun[] = []
+  // One after another: a folder may have more logs than a process may open files.
+  for (const log of await logsOf(path))
+    runs.push(...(await runsOfLog(log).catch((cause: unknown) => Promise.reject(unreadable(log, cause)))))
+  return eachOnce(runs).sort((a, b) => a.from - b.from)
 }
 
 /** A run that is in several logs, as in a copy of one, is told by the log that goes on for longest. */
@@ -23,8 +23,9 @@ export function eachOnce(runs: readonly RecordedRun[]): RecordedRun[] {
   return [...byName.values()]
 }
 
-/** The log at a path, or those of a folder. Throws DATA_NOT_FOUND. */
+/** The log at a path, or those of a folder. Throws DATA_NOT_FOUND, INVALID_OPTION. */
 export async function logsOf(path: string): Promise<string[]> {
+  if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'give the path of a log, or of a folder of logs')
   try {
     if (!(await stat(path)).isDirectory()) return [path]
     const named = (await readdir(path)).filter((name) => name.endsWith('.jsonl')).map((name) => join(path, name))

@@ -53,10 +53,11 @@ export interface LossPoint {
 /** The points that at least two runs have in common: all of them for runs with the same `logEvery`. */
 export function commonPoints(runs: readonly Pick<RecordedRun, 'progress'>[]): LossPoint[] {
   const curves = runs.map(({ progress }) => new Map(progress.map(({ iteration, loss }) => [iteration, loss])))
-  const iterations = [...new Set(curves.flatMap((curve) => [...curve.keys()]))].toSorted((a, b) => a - b)
-  return iterations
-    .map((iteration) => ({ iteration, losses: curves.map((curve) => curve.get(iteration)) }))
-    .filter(({ losses }) => losses.filter((loss) => loss !== undefined).length > 1)
+  const reports = new Map<number, number>()
+  for (const curve of curves) for (const iteration of curve.keys()) reports.set(iteration, (reports.get(iteration) ?? 0) + 1)
+  // Before the losses of all runs are listed: without `logEvery` nearly every iteration is of one run alone.
+  const common = [...reports].flatMap(([iteration, count]) => (count > 1 ? [iteration] : []))
+  return common.sort((a, b) => a - b).map((iteration) => ({ iteration, losses: curves.map((curve) => curve.get(iteration)) }))
 }
 
 /** A metric, of an evaluation or of the user's own: its last value in each run, undefined if the run does not have it. */

@@ -1,5 +1,5 @@
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
-import { eachOnce } from '../../observe/read-runs.js'
+import { eachOnce, logsOf } from '../../observe/read-runs.js'
 import { differences, type OptionDifference } from '../../observe/run-differences.js'
 import { distinctions } from '../../observe/run-labels.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
@@ -28,20 +28,32 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
 /** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
 async function runRuns(paths: readonly string[], { run: wanted = [], compare = false, plot, json = false }: RunsFlags): Promise<ExitCode> {
   checkPlotName(plot)
-  const all = eachOnce((await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat())
-  const runs = chosen(all, wanted)
-  const compared = { differences: differences(runs), metrics: comparedMetrics(runs), curves: commonPoints(runs) }
+  const needsCurves = ({ run }: RecordedRun) => (compare || plot !== undefined) && isWanted(run, wanted)
+  const runs = chosen(await runsIn(paths.length > 0 ? paths : ['runs'], needsCurves), wanted)
+  const compared = compare && { differences: differences(runs), metrics: comparedMetrics(runs), curves: commonPoints(runs) }
   if (plot !== undefined) await writePlot(plot, runs)
   if (json) {
     for (const each of runs) process.stdout.write(`${JSON.stringify(summaryOf(each))}\n`)
-    if (compare) process.stdout.write(`${JSON.stringify(compared)}\n`)
+    if (compared) process.stdout.write(`${JSON.stringify(compared)}\n`)
     return EXIT.done
   }
   const lines = runs.length === 0 ? ['No run is logged there.'] : summaryLines(runs)
-  if (compare && runs.length > 1) lines.push(...comparisonLines(runs, compared))
+  if (compared && runs.length > 1) lines.push(...comparisonLines(runs, compared))
   if (plot !== undefined) lines.push('', `curves in ${external(plot)}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
+}
+
+/** The runs of all logs, one log after another, without the curves that are not needed: thousands of logs have more of them than memory holds. */
+async function runsIn(paths: readonly string[], needsCurves: (run: RecordedRun) => boolean): Promise<RecordedRun[]> {
+  const all: RecordedRun[] = []
+  for (const path of paths) {
+    const ofPath: RecordedRun[] = []
+    for (const log of await logsOf(path))
+      for (const run of await readRuns(log)) ofPath.push(needsCurves(run) ? run : { ...run, progress: run.progress.slice(-1), logged: [] })
+    all.push(...ofPath.sort((a, b) => a.from - b.from))
+  }
+  return eachOnce(all)
 }
 
 function summaryLines(runs: readonly RecordedRun[]): string[] {
@@ -98,7 +110,11 @@ function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readon
   for (const name of wanted)
     if (!runs.some(({ run }) => run.startsWith(name)))
       throw new ArbalestError('UNKNOWN_NAME', `--run: received ${JSON.stringify(name)}; ${fix}`)
-  return runs.filter(({ run }) => wanted.some((name) => run.startsWith(name)))
+  return runs.filter(({ run }) => isWanted(run, wanted))
+}
+
+function isWanted(run: string, wanted: readonly string[]): boolean {
+  return wanted.length === 0 || wanted.some((name) => run.startsWith(name))
 }
 
 /** `differs`: the options that tell it from the other runs of the table, in words. */

@@ -101,6 +101,29 @@ describe('arbalest runs', function () {
     expect((await readFile(at('measured.svg'), 'utf8')).length).to.be.below(1e6)
   })
 
+  it('lists and compares hundreds of logs with few open files and little memory', async () => {
+    const logs = 300
+    const line = (name: string, event: object) => `${JSON.stringify({ run: name, time: 1, ...event })}\n`
+    await mkdir(at('hundreds'))
+    for (let i = 0; i < logs; i++) {
+      const name = `run ${i}`
+      // Every iteration but the last one is of one run alone.
+      const progress = Array.from({ length: 400 }, (_, k) => line(name, { event: 'progress', iteration: k * logs + i, epoch: 1, loss: 1 }))
+      const common = line(name, { event: 'progress', iteration: 1e9, epoch: 1, loss: 1 })
+      await writeFile(at(`hundreds/${i}.jsonl`), line(name, { event: 'run', options: { seed: i } }) + progress.join('') + common)
+    }
+    const limited = {
+      through: ['sh', '-c', 'ulimit -n 150; exec "$@"', 'sh'],
+      env: { NODE_OPTIONS: '--max-old-space-size=160' }
+    }
+    for (const paths of [[at('hundreds')], Array.from({ length: logs }, (_, i) => at(`hundreds/${i}.jsonl`))]) {
+      const { code, lines, stderr } = await run(['runs', ...paths, '--compare', '--json'], limited)
+      expect(code, stderr).to.equal(0)
+      expect(lines).to.have.length(logs + 1)
+      expect((lines.at(-1)!['curves'] as readonly { readonly iteration: number }[]).map(({ iteration }) => iteration)).to.deep.equal([1e9])
+    }
+  })
+
   it('shows a run that was killed as unfinished, with whole lines to the end', async () => {
     const log = at('killed.jsonl')
     const { child, ended, said } = start([...TINY, '--steps', '100000000', '--log', log, '--json'])
