@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import { open, stat, type FileHandle } from 'node:fs/promises'
 import { logsOf } from '../observe/read-runs.js'
 import { parsedLine } from '../observe/runs-of-log.js'
 import { RunBoard } from './run-board.js'
@@ -8,9 +8,9 @@ import type { DashboardSource } from './dashboard.js'
 const CHUNK = 2 ** 18
 /** A line that is longer is skipped: no event is. */
 const LONGEST_LINE = 2 ** 22
-/** The newest runs of a folder that are shown. */
+/** The newest runs of a folder that are shown, and kept: a folder may have thousands. */
 const MOST_RUNS = 64
-/** Milliseconds between two looks for new files. */
+/** Milliseconds between two looks for new files, and at those that have not been written lately. */
 const FILES_EVERY = 2_000
 /** Seconds without an event after which a run without an end counts as interrupted. */
 const SILENCE = 60
@@ -21,6 +21,8 @@ interface FollowedLog {
   position: number
   rest: string
   skips: boolean
+  /** Nothing has been written to it for a while. */
+  isQuiet: boolean
 }
 
 interface FollowedRun {
@@ -51,12 +53,13 @@ export class LogFollower implements DashboardSource {
 
   get boards(): readonly RunBoard[] {
     const all = [...this.#boards.values()].map(({ board }) => board)
-    return all.toSorted((a, b) => a.facts.began - b.facts.began).slice(-MOST_RUNS)
+    return all.toSorted((a, b) => a.facts.began - b.facts.began)
   }
 
   async look(): Promise<void> {
-    if (performance.now() - this.#lookedForFiles > FILES_EVERY) await this.#findFiles().catch(() => {})
-    for (const log of this.#logs.values()) await this.#readOn(log).catch(() => {})
+    const looksForFiles = performance.now() - this.#lookedForFiles > FILES_EVERY
+    if (looksForFiles) await this.#findFiles().catch(() => {})
+    for (const log of this.#logs.values()) if (looksForFiles || !log.isQuiet) await this.#readOn(log).catch(() => {})
     const now = Date.now() / 1000
     for (const { board, last } of this.#boards.values()) if (now - last > SILENCE) board.interrupt()
   }
@@ -64,12 +67,14 @@ export class LogFollower implements DashboardSource {
   async #findFiles(): Promise<void> {
     this.#lookedForFiles = performance.now()
     for (const path of await logsOf(this.#path))
-      if (!this.#logs.has(path)) this.#logs.set(path, { path, position: 0, rest: '', skips: false })
+      if (!this.#logs.has(path)) this.#logs.set(path, { path, position: 0, rest: '', skips: false, isQuiet: false })
   }
 
   async #readOn(log: FollowedLog): Promise<void> {
+    const { size, mtimeMs } = await stat(log.path)
+    log.isQuiet = Date.now() - mtimeMs > 1_000 * SILENCE
+    if (size === log.position) return
     await using file = await open(log.path, 'r')
-    const { size } = await file.stat()
     // A file that has become shorter is another one.
     if (size < log.position) Object.assign(log, { position: 0, rest: '', skips: false })
     while (log.position < size) {
@@ -92,12 +97,21 @@ export class LogFollower implements DashboardSource {
     return buffer.toString('utf8', 0, bytesRead)
   }
 
+  /** A run that is older than all that are shown is left out; a newer one takes the place of the oldest. */
+  #follow(run: string, { began, log }: { readonly began: number; readonly log: FollowedLog }): void {
+    if (this.#boards.size >= MOST_RUNS) {
+      const [oldest, { board }] = [...this.#boards].reduce((a, b) => (b[1].board.facts.began < a[1].board.facts.began ? b : a))
+      if (began < board.facts.began) return
+      this.#boards.delete(oldest)
+    }
+    this.#boards.set(run, { board: new RunBoard(run, { name: run, began, isLive: false }), log, last: began })
+  }
+
   #take(text: string, log: FollowedLog): void {
     const line = parsedLine(text)
     if (!line) return
     const { run, time, ...event } = line
-    if (event.event === 'run' && !this.#boards.has(run))
-      this.#boards.set(run, { board: new RunBoard(run, { name: run, began: time, isLive: false }), log, last: time })
+    if (event.event === 'run' && !this.#boards.has(run)) this.#follow(run, { began: time, log })
     const known = this.#boards.get(run)
     // Another log has a run too if it is a copy, a new name for the same file, or the run's second log.
     if (!known || (known.log !== log && time <= known.last)) return

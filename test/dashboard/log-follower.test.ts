@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LogFollower } from '../../src/dashboard/log-follower.js'
+import { heap } from '../runtime/support/heap.js'
 import { rejection } from '../support/rejection.js'
 import { FINISHED, progressAt, startedWith } from './support/board.js'
 
@@ -84,6 +85,29 @@ describe('a log that is followed', () => {
     appendFileSync(log, line('a', FINISHED))
     await follower.look()
     expect(board!.facts.state).to.equal('completed')
+  })
+
+  it('shows the newest runs of thousands, and keeps nothing of the others', async () => {
+    const log = join(folder, 'a.jsonl')
+    const runs = 1500
+    for (let i = 0; i < runs; i++) {
+      const began = now - 10 * (i % 2 === 0 ? i : runs - i)
+      const events = [
+        { event: 'run', options: {}, versions: {} },
+        startedWith(2),
+        ...Array.from({ length: 100 }, (_, k) => progressAt(k + 1))
+      ]
+      appendFileSync(log, events.map((event, k) => line(`run ${i}`, event, began + k / 100)).join(''))
+    }
+    const before = heap()
+    const follower = await LogFollower.open(log)
+    // Of which each takes more than 10 kB.
+    expect(heap() - before).to.be.below(6_000_000)
+    const began = follower.boards.map(({ facts }) => Math.round((now - facts.began) / 10))
+    const newest = Array.from({ length: runs }, (_, i) => (i % 2 === 0 ? i : runs - i))
+      .toSorted((a, b) => a - b)
+      .slice(0, 64)
+    expect(began.toReversed()).to.deep.equal(newest)
   })
 
   it('must be there', async () => {
