@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { EventEmitter } from 'eventemitter3'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
@@ -158,6 +159,8 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.dashboard.catch(() => {})
     const stop = () => this.stop()
     if (signal?.aborted) stop()
+    // Any number of jobs may share it, and Node warns of more than ten listeners.
+    if (signal) setMaxListeners(0, signal)
     signal?.addEventListener('abort', stop, { once: true })
     const outcome = this.#run(async (control) => {
       // Before any work: there may be no such port.
