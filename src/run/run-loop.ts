@@ -65,7 +65,7 @@ export class RunLoop {
     const { run, best } = options
     this.#options = options
     this.#control = control
-    this.#training = new TrainingLoop(options, control)
+    this.#training = new TrainingLoop({ ...options, during: (work) => this.#making(work) }, control)
     this.#stoppingRules = new StoppingRules(run.settings.until)
     this.#best = new BestModel(best, run.settings.until.monitor)
     this.#evaluations = [...(run.resumption?.state.measurements ?? [])]
@@ -290,6 +290,16 @@ export class RunLoop {
     await interventions.make({ round, iteration }, (change, place) => changeRun(this.#changeable, change, place))
   }
 
+  /** Makes what is asked for while a function of the user's works. The learners rest. */
+  #making<Result>(work: Promise<Result>): Promise<Result> {
+    const { interventions, actors } = this.#options
+    const placeOf = async () => {
+      const { round, iterations: iteration } = await actors.synchroniser.ask.status()
+      return { round, iteration }
+    }
+    return interventions.makeDuring(work, placeOf, (change, place) => changeRun(this.#changeable, change, place))
+  }
+
   /** A checkpoint that a program asked for. */
   async #saveNow(): Promise<{ readonly folder: Promise<string> } | undefined> {
     const { checkpoints } = this.#options
@@ -312,7 +322,7 @@ export class RunLoop {
     const verdict = this.#stoppingRules.verdict(event, seconds, unplanned)
     const { onEvaluated, onEvaluatedDeadline: deadline } = settings
     const { stop } = this.#control
-    const answer = onEvaluated && (await userAnswer(async () => onEvaluated(event), { name: 'onEvaluated', stop, deadline }))
+    const answer = onEvaluated && (await this.#making(userAnswer(async () => onEvaluated(event), { name: 'onEvaluated', stop, deadline })))
     return verdict ?? (answer === 'stop' ? 'stopped' : undefined)
   }
 

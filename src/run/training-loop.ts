@@ -24,6 +24,8 @@ export interface TrainingLoopOptions {
   readonly actors: RunActors
   readonly population: PopulationControl
   readonly interventions: Interventions
+  /** Waits for the work of a function of the user's while the learners rest. */
+  readonly during: <Result>(work: Promise<Result>) => Promise<Result>
 }
 
 /** Lets the learners train until they rest again, and meanwhile emits progress and watches for reasons to rest early. */
@@ -161,7 +163,8 @@ export class TrainingLoop {
       this.#meter.pause()
       clearInterval(ticks)
     }
-    return this.#report()
+    const report = this.#report()
+    return this.#options.run.settings.onStep ? this.#options.during(report) : report
   }
 
   #report(): Promise<GroupStatus> {

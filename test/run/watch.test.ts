@@ -1,8 +1,11 @@
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
+import { warningsIn } from '../support/warnings.js'
 import type { EvaluatedEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
+import type { Job } from '../../src/run/job.js'
 import { trainWith } from '../../src/run/train.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
 
@@ -35,6 +38,26 @@ describe('a training job that is watched', () => {
     expect(await rejection(job.finished)).to.equal(fault)
   })
 
+  it('fails with what its watcher throws, also where that has no text', async () => {
+    const get = () => {
+      throw new Error('trap')
+    }
+    for (const thrown of [Object.create(null) as object, new Proxy({}, { get }), undefined]) {
+      const job = start({ until: { epochs: 2 }, onEvaluated: () => Promise.resolve().then(() => { throw thrown }) }) // prettier-ignore
+      const [outcome] = await Promise.allSettled([job.finished])
+      expect(outcome.status === 'rejected' && outcome.reason === thrown).to.equal(true)
+    }
+  })
+
+  it('may share its signal with any number of others', async () => {
+    const { signal } = new AbortController()
+    const warnings = await warningsIn(async () => {
+      for (const job of Array.from({ length: 12 }, () => start({ until: { steps: 1 }, learners: 1, signal }))) await job.finished
+    })
+    expect(warnings).to.deep.equal([])
+    expect(getEventListeners(signal, 'abort')).to.have.length(0)
+  })
+
   it('ends when it is stopped, also while its watcher never answers', async () => {
     const job = start({ until: { epochs: 1_000_000 }, onEvaluated: () => new Promise(() => {}) })
     await new Promise((resolve) => job.once('evaluated', resolve))
@@ -57,6 +80,29 @@ describe('a training job that is watched', () => {
     job.once('evaluated', () => job.stop())
     const { iterations } = await job.finished
     expect(answered.at(-1)).to.equal(iterations)
+  })
+
+  it('makes the changes that its watcher asks for and waits for', async () => {
+    const rates: number[] = []
+    const job: Job = start({
+      until: { epochs: 3 },
+      optimiser: { learningRate: 0.1, milestones: [] },
+      async onEvaluated({ iteration }) {
+        if (rates.length > 0) return
+        const { synchroniser, supervisor, evaluator } = job.actors
+        const place = await synchroniser.ask.set({ learningRate: { factor: 0.5 } })
+        expect(place.iteration).to.equal(iteration)
+        await synchroniser.ask.pause()
+        await supervisor.ask.resize(3)
+        await evaluator.ask.measure()
+        await synchroniser.ask.resume()
+        rates.push((await synchroniser.ask.status()).learningRate)
+      }
+    })
+    const { interventions, learners, reason } = await job.finished
+    expect({ reason, learners }).to.deep.equal({ reason: 'completed', learners: 3 })
+    expect(rates.map((rate) => Number(rate.toPrecision(6)))).to.deep.equal([0.05])
+    expect(interventions?.map(({ kind }) => kind)).to.deep.equal(['set', 'pause', 'resize', 'measure'])
   })
 
   it('fails where its watcher does not answer in time', async () => {

@@ -12,7 +12,7 @@ export interface ChangeRequest {
 /** The changes that programs ask of a run, in the order in which they were asked for. Each waits until it is taken while all learners rest. */
 export class ChangeRequests implements RunControl {
   readonly #waiting: ChangeRequest[] = []
-  #onRequest: (() => void) | undefined
+  readonly #listeners = new Set<() => void>()
   #paused = false
   /** How many of the waiting requests are made in this rest. */
   #due = 0
@@ -40,7 +40,7 @@ export class ChangeRequests implements RunControl {
     const request: ChangeRequest = { change: checkedChange(change), answer: deferred() }
     if (this.#closed) return Promise.reject(this.#closed)
     this.#waiting.push(request)
-    this.#onRequest?.()
+    this.#tell()
     // What was told has nobody who waits for the answer.
     request.answer.promise.catch(() => {})
     return request.answer.promise
@@ -57,13 +57,13 @@ export class ChangeRequests implements RunControl {
     this.#paused = false
     const pause = this.#waiting.findIndex(({ change }) => change.kind === 'pause')
     this.#due = pause < 0 ? this.#waiting.length : pause
-    this.#onRequest?.()
+    this.#tell()
   }
 
   /** Calls `listener` for each request from now on, and at `resume`; returns the function that ends that. */
   watch(listener: () => void): () => void {
-    this.#onRequest = listener
-    return () => (this.#onRequest = undefined)
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** The learners have come to rest before this round. */
@@ -98,5 +98,9 @@ export class ChangeRequests implements RunControl {
     this.#closed = new ArbalestError('ACTOR_GONE', 'the run has ended: it takes no more changes')
     this.#paused = false
     for (const { answer } of this.#waiting.splice(0)) answer.reject(this.#closed)
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener()
   }
 }

@@ -1,5 +1,6 @@
 import type { IntervenedEvent } from '../../observe/events.js'
 import { asError } from '../../runtime/errors-across-threads.js'
+import { deferred } from '../../runtime/promises.js'
 import {
   isMembershipChange,
   type Intervention,
@@ -61,6 +62,36 @@ export class Interventions {
       else if (this.requests.paused) await this.requests.next(this.#stop)
       else return
     }
+  }
+
+  /**
+   * Waits for what the user's own function does while all learners rest, and makes meanwhile what is asked for: the function may wait for its own requests, for
+   * which the run would wait otherwise. Settles as `work` does.
+   */
+  async makeDuring<Result>(work: Promise<Result>, placeOf: () => Promise<RunPlace>, make: MakeChange): Promise<Result> {
+    let isOver = false
+    let woken = deferred()
+    const endWatch = this.requests.watch(() => woken.resolve())
+    const over = () => {
+      isOver = true
+      woken.resolve()
+    }
+    work.then(over, over)
+    try {
+      while (!isOver && !this.#stop.aborted) {
+        woken = deferred()
+        if (this.requests.isWaiting) await this.#makeWaiting(await placeOf(), make)
+        else await woken.promise
+      }
+    } finally {
+      endWatch()
+    }
+    return work
+  }
+
+  async #makeWaiting(place: RunPlace, make: MakeChange): Promise<void> {
+    this.requests.beginRest(place.round)
+    for (let request = this.requests.take(); request; request = this.requests.take()) await this.#answer(request, place, make)
   }
 
   /** The run is over: it takes no more changes. */

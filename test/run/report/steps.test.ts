@@ -132,6 +132,19 @@ describe('onStep', () => {
     expect(iterations).to.be.above(10_000)
   })
 
+  it('may wait for the changes that it asks for', async () => {
+    const places: number[] = []
+    const job: Job = start({
+      async onStep({ iteration }) {
+        if (iteration % 40 === 0) places.push((await job.actors.synchroniser.ask.set({ learningRate: { factor: 0.5 } })).iteration)
+      }
+    })
+    const { interventions, iterations } = await job.finished
+    expect(iterations).to.equal(100)
+    expect(interventions?.map(({ iteration, kind }) => [iteration, kind])).to.deep.equal(places.map((iteration) => [iteration, 'set']))
+    expect(places).to.have.length(2)
+  })
+
   it('ends the run as its failure if it throws or rejects, after a checkpoint', async () => {
     await using folder = await Folder.make()
     const fault = new RangeError('a fault of the user’s')
