@@ -54,12 +54,18 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
 /** Where a module has an error of syntax. `import()` does not tell, a process that checks the file does; undefined if the error is in another file. */
 function syntaxFault(module: string, { name }: Error): string | undefined {
   if (name !== 'SyntaxError' || !module.startsWith('file:')) return undefined
-  const env = { ...process.env, NODE_OPTIONS: '' }
-  const { stderr } = builtin
-    .childProcess()
-    .spawnSync(process.execPath, ['--check', fileURLToPath(module)], { encoding: 'utf8', env, timeout: 10_000 })
-  const [, path, line] = UNPARSED.exec(stderr ?? '') ?? []
+  const [, path, line] = UNPARSED.exec(checkedSyntax(fileURLToPath(module))) ?? []
   return path === undefined ? undefined : `${path}:${line}`
+}
+
+/** What Node says of a file's syntax; nothing where this process may start no other, as under --permission. */
+function checkedSyntax(path: string): string {
+  const env = { ...process.env, NODE_OPTIONS: '' }
+  try {
+    return builtin.childProcess().spawnSync(process.execPath, ['--check', path], { encoding: 'utf8', env, timeout: 10_000 }).stderr ?? ''
+  } catch {
+    return ''
+  }
 }
 
 /** The error of a module that cannot be used. */

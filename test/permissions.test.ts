@@ -1,13 +1,22 @@
 import { spawnSync } from 'node:child_process'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { Folder } from './data/support/files.js'
 
 const INDEX = new URL('../src/index.js', import.meta.url).href
 const PERMISSION = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'
 
-const TRAINING = `
+/** A program that trains, and tells how that has ended. */
+const training = (options = '') => `
   const { ArbalestError, train } = await import(${JSON.stringify(INDEX)})
-  const end = await train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 4 } }).finished.catch((error) => error)
+  const end = await train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 4 }, ${options} }).finished.catch((error) => error)
   console.log(end instanceof ArbalestError ? end.code + ': ' + end.message : end.reason ?? end)`
+
+function told(flags: readonly string[], program: string): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', program], { encoding: 'utf8' })
+  expect(status, stderr).to.equal(0)
+  return stdout.trim()
+}
 
 describe('a run in a program of few permissions', function () {
   this.timeout(60_000)
@@ -27,11 +36,14 @@ describe('a run in a program of few permissions', function () {
       'LIMIT_REACHED: threads: Node.js was told to allow none; start it with --allow-worker beside --permission'
     ]
   ] as const)
-    it(`under ${flags.join(' ')}`, () => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', TRAINING], {
-        encoding: 'utf8'
-      })
-      expect(status, stderr).to.equal(0)
-      expect(stdout.trim()).to.equal(said)
-    })
+    it(`under ${flags.join(' ')}`, () => expect(told(flags, training())).to.equal(said))
+
+  it('tells of an error of syntax in a learner, without its line', async () => {
+    await using folder = await Folder.make()
+    const learner = pathToFileURL(await folder.write('learner.mjs', Buffer.from('export default class { step( }')))
+    const flags = [PERMISSION, '--allow-fs-read=*', '--allow-addons', '--allow-worker']
+    expect(told(flags, training(`learner: new URL(${JSON.stringify(learner)})`))).to.equal(
+      `LEARNER_FAILED: learner 0: it cannot be started: learner: received "${learner.href}"; it cannot be loaded: Unexpected token '}'`
+    )
+  })
 })
