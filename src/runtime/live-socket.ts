@@ -12,7 +12,7 @@ import { ArbalestError, messageOf, type ErrorCode } from '../errors.js'
 
 /** `1234.sock` is served by the process of that id, `1234-5.sock` by a worker thread of it, `1234.1.sock` by a second copy of this package there. */
 const SOCKET = /^([1-9]\d*)(?:-\d+)?(?:\.\d+)?\.sock$/
-/** The longest path that fits into a unix socket's address. */
+/** The longest path that fits into a unix socket's address, in bytes. Of a longer one the system takes the beginning, which is in another folder. */
 const LONGEST_PATH = 107
 /** Milliseconds that a client may take for its complete request. */
 const REQUEST_DEADLINE = 2_000
@@ -37,7 +37,7 @@ export const copies: { readonly sockets: Set<string>; lastJob: number } = ((glob
 export function serve(answer: Answer): Serving | undefined {
   const folder = makeLiveFolder()
   const path = folder && ownPath(folder)
-  if (path === undefined || path.length > LONGEST_PATH) return undefined
+  if (path === undefined || Buffer.byteLength(path) > LONGEST_PATH) return undefined
   // An earlier process of the same id may have been killed and left its socket. Anything that cannot be removed is not ours.
   if (!removed(path)) return undefined
   removeDeadSockets(dirname(path))

@@ -140,6 +140,15 @@ describe('a job that shows itself', () => {
     shown[Symbol.dispose]()
   })
 
+  it('runs unseen, and leaves nothing behind, where the path of its socket is too long in bytes alone', () => {
+    const name = 'é'.repeat(40)
+    mkdirSync(join(session, name))
+    delete process.env['XDG_RUNTIME_DIR']
+    process.env['TMPDIR'] = join(session, name)
+    showLive({ name: 'a', actors: () => [] })[Symbol.dispose]()
+    expect(readdirSync(session, { recursive: true })).to.have.members([name, join(name, `arbalest-${process.getuid!()}`)])
+  })
+
   it('runs unseen where XDG_RUNTIME_DIR is that of another user', function () {
     if (process.getuid?.() !== 0) skip(this, 'only root can start a process of another user')
     const readable = spawnSync(process.execPath, ['-e', 'fs.accessSync(process.argv[1])', fileURLToPath(SERVE)], NOBODY)
