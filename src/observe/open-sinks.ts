@@ -33,9 +33,14 @@ export async function openSinks({ log, logDir, tensorboard }: RecordSettings, ru
   }
 }
 
+/** Throws the system's error: that of RunLog names the option `log`. */
 function logIn(folder: string, run: string): RunLog {
   makeFolder(folder)
-  return new RunLog(join(folder, `${run}.jsonl`), run)
+  try {
+    return new RunLog(join(folder, `${run}.jsonl`), run)
+  } catch (error) {
+    throw (error as ArbalestError).cause
+  }
 }
 
 /** What `open` opens in the folder that an option names. Throws WRITE_FAILED, with the option. */

@@ -76,6 +76,8 @@ describe('the record of a run', function () {
   it('is refused where it cannot be written, before anything is trained', async () => {
     await refused('WRITE_FAILED', () => start({ log: '/nowhere/log.jsonl' }).finished, 'log: received', '/nowhere')
     await refused('WRITE_FAILED', () => start({ tensorboard: join(at('log.jsonl'), 'in a file') }).finished, 'in a file')
+    const { message } = await refused('WRITE_FAILED', () => start({ logDir: '/proc' }).finished)
+    expect(message).to.match(/^logDir: received "\/proc"; no file can be made there \(ENOENT: [^;]*\); name a folder that may be written$/)
     await refused('DATA_NOT_FOUND', () => readRuns('/nowhere'), '/nowhere')
   })
 
