@@ -1,5 +1,5 @@
 import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
-import { messageOf } from '../errors.js'
+import { messageOf, warn } from '../errors.js'
 import type { SharedOutcome } from './shared-outcome.js'
 
 /** Seconds that hosts wait for each other at the end. */
@@ -35,7 +35,7 @@ export class CrossedHosts {
       const { endHosts } = await import('../hosts/hosts-link.js')
       await endHosts(this.#engine, this.handle, END_SECONDS)
     } catch (error) {
-      process.emitWarning(messageOf(error), 'ArbalestWarning')
+      warn(messageOf(error))
     } finally {
       clearInterval(this.#alive)
       this.#engine.release(this.handle)

@@ -3,7 +3,7 @@ import type { RunPlace } from '../schedules/interventions.js'
 import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
 import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
-import { ArbalestError, messageOf } from '../errors.js'
+import { ArbalestError, messageOf, warn } from '../errors.js'
 import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
@@ -100,7 +100,7 @@ export class RunLoop {
       const message = `${error.message}; the central model of round ${round} is in ${file}`
       return new ArbalestError('HOST_LOST', message, { cause: error, data: { round, file } })
     } catch (failure) {
-      process.emitWarning(`the central model was not saved: ${messageOf(failure)}`, 'ArbalestWarning')
+      warn(`the central model was not saved: ${messageOf(failure)}`)
       return error
     }
   }

@@ -1,5 +1,5 @@
 import { serialize } from 'node:v8'
-import { messageOf } from '../../errors.js'
+import { messageOf, warn } from '../../errors.js'
 import type { HostMailbox } from '../../hosts/host-mailbox.js'
 import { REAL_CLOCK } from '../../runtime/clock.js'
 import { packError, unpackError, type PortableError } from '../../runtime/errors-across-threads.js'
@@ -56,7 +56,7 @@ export class HostCalls {
       this.#mailbox.send(this.#rank, { answer: call, ...outcome } satisfies HostAnswer)
     } catch (error) {
       // The link has failed, which ends the run by itself.
-      if ((error as { code?: unknown }).code !== 'HOST_LOST') process.emitWarning(messageOf(error), 'ArbalestWarning')
+      if ((error as { code?: unknown }).code !== 'HOST_LOST') warn(messageOf(error))
     }
   }
 }

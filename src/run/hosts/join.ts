@@ -1,5 +1,5 @@
 import type { Engine, HostsSpec } from '../../engine/contract.js'
-import { ArbalestError, messageOf } from '../../errors.js'
+import { ArbalestError, messageOf, warn } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
 import type { JobControl, JobOutcome } from '../job.js'
 import { checkedCall } from '../run-directory.js'
@@ -40,7 +40,7 @@ export async function part(host: RunHost): Promise<void> {
   try {
     await host.end()
   } catch (error) {
-    if (!(error instanceof ArbalestError && error.code === 'HOST_LOST')) process.emitWarning(messageOf(error), 'ArbalestWarning')
+    if (!(error instanceof ArbalestError && error.code === 'HOST_LOST')) warn(messageOf(error))
   }
 }
 
@@ -105,6 +105,6 @@ export function told(send: () => void): void {
   try {
     send()
   } catch (error) {
-    if (!(error instanceof ArbalestError)) process.emitWarning(messageOf(error), 'ArbalestWarning')
+    if (!(error instanceof ArbalestError)) warn(messageOf(error))
   }
 }
