@@ -27,7 +27,7 @@ export interface ResettableTimer {
 }
 
 /** The most milliseconds that a timer of Node's takes; with more it would fire at once. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1
+export const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),

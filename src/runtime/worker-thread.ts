@@ -2,7 +2,7 @@ import { Worker, type MessagePort, type Transferable, type WorkerOptions } from 
 import { ArbalestError, invalidOption } from '../errors.js'
 import { transfersOf } from './cloneable.js'
 import { checkAddressSpace } from './address-space.js'
-import type { Cancel, Clock } from './clock.js'
+import { LONGEST_TIMEOUT, type Cancel, type Clock } from './clock.js'
 import { asError } from './errors-across-threads.js'
 import { unpackEvent, type PortableEvent, type RuntimeEvent } from './events.js'
 import type { PortableExit } from './exit-reason.js'
@@ -66,8 +66,6 @@ export interface WorkerThreadOptions {
 
 /** Milliseconds that a thread without actors may take to end by itself, so that its last output is still written. */
 const LINGER = 100
-/** The most milliseconds that a timer of Node's takes. A longer timeout is not checked. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1
 /** Checks of the heartbeat within its timeout. */
 const CHECKS = 4
 
@@ -110,6 +108,7 @@ export class WorkerThread {
     if (timeout !== undefined && !(timeout > 0)) throw invalidOption('heartbeat.timeout', timeout, 'use more than 0 milliseconds')
     this.#host = host
     this.#shared = shared !== undefined
+    // A timeout that no timer of Node's takes is not checked.
     const heartbeat =
       timeout === undefined || timeout > LONGEST_TIMEOUT
         ? undefined

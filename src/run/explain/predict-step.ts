@@ -100,12 +100,8 @@ function stepShape(program: Program, speeds: Speeds): StepShape {
   const secondsOf = (segment: string) => operators.filter((each) => each.segment === segment).map(({ floorSeconds }) => floorSeconds)
   const before = sum([...secondsOf('load'), ...secondsOf('forward')])
   const backward = secondsOf('backward')
-  const ended = backward.map(
-    (
-      (at) => (seconds: number) =>
-        (at += seconds)
-    )(before)
-  )
+  let at = before
+  const ended = backward.map((seconds) => (at += seconds))
   const buckets = bucketsOf(parameters).map(({ from, until }) => {
     const last = program.segments.backward.findLastIndex(({ outputs }) =>
       outputs.some((id) => {
