@@ -14,6 +14,11 @@ export function packageVersion(manifest = new URL('../../package.json', import.m
   throw inBundle()
 }
 
+/** Throws INVALID_STATE in a bundle that contains this package. Called before anything is loaded late: such a bundle may not have it. */
+export function refuseBundle(): void {
+  packageVersion()
+}
+
 function inBundle(): ArbalestError {
   const message =
     'arbalest: its modules are not in their package; leave it out of your bundle (esbuild: --packages=external; other bundlers: docs/bundlers.md)'

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -26,6 +26,22 @@ describe("The package's version", () => {
         '--packages=external',
         'docs/bundlers.md'
       )
+  })
+
+  it('is asked for before anything is loaded that a bundle may not have', async () => {
+    await using folder = await Folder.make()
+    const sources = fileURLToPath(new URL('../src/', import.meta.url))
+    const late = ['run/run.js', 'trained/open-model.js', 'run/explain/explain-step.js', 'run/explain/predict-step.js']
+    const isTaken = (path: string) => !/\.(map|ts|tsbuildinfo)$/.test(path) && !late.some((name) => path.endsWith(name))
+    cpSync(sources, join(folder.path, 'dist/src'), { recursive: true, filter: isTaken })
+    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder.path, 'node_modules'))
+    await folder.write('package.json', Buffer.from('{"name":"app","type":"module"}'))
+    const program = `
+      import { crossover, explain, loadModel, predict, train } from './dist/src/index.js'
+      const calls = [() => train({ model: 'mlp', data: 'digits' }).finished, () => loadModel('x'), () => explain({ model: 'mlp' }), () => predict({ model: 'mlp', hosts: 2 }), async () => crossover([])]
+      for (const call of calls) await call().catch(({ code }) => console.log(code))`
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder.path, encoding: 'utf8' })
+    expect(stdout.trim().split('\n'), stderr).to.deep.equal(Array(5).fill('INVALID_STATE'))
   })
 
   it('is asked for first in a bundle in CommonJS, which has no addresses of modules', async function () {

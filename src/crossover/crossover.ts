@@ -10,6 +10,7 @@ import type { JobEvent } from '../observe/events.js'
 import { crossoverSettings, settingsOfJobs, type CrossoverOptions } from '../options/crossover.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
+import { refuseBundle } from '../package-version.js'
 import { hostsSpecOf } from '../run/hosts/hosts-spec.js'
 import { Admission } from '../run/memory/admission.js'
 import { titleOf } from '../run/run-modules.js'
@@ -73,9 +74,10 @@ export interface CrossedJob {
  * for await (const event of pair) console.log(event)
  * ```
  *
- * Throws what `train` throws for each job's options, and INVALID_OPTION for jobs that cannot share a device.
+ * Throws what `train` throws for each job's options, INVALID_OPTION for jobs that cannot share a device, and INVALID_STATE in a bundle.
  */
 export function crossover(jobs: readonly TrainOptions[], options: CrossoverOptions = {}): Crossover {
+  refuseBundle()
   return new Crossover(jobs, options)
 }
 
@@ -169,12 +171,12 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
             .catch(() => {}),
         500
       ).unref()
+      using _asking = { [Symbol.dispose]: () => clearInterval(timer) }
       using _live = showLive({ name: `${this.jobs.length} jobs on one device`, actors: () => system.snapshot(), detail: () => status })
       const run = () => scheduler.askWith({ deadline: Infinity }).run()
       const outcome = this.#hosts ? this.#hosts.decided(run) : run()
       outcome.catch(() => {})
       const ends = await Promise.all(events.map((own, number) => this.#forwardEvents(own, number, scheduler)))
-      clearInterval(timer)
       const { jobs, ...all } = await outcome
       const finished: CrossoverFinishedEvent = { event: 'finished', ...all, jobs: jobs.map((job, number) => ({ ...ends[number], ...job })) }
       this.#stream.push(finished)

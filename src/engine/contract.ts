@@ -1,5 +1,5 @@
 import { importModule } from '../own-module.js'
-import { packageVersion } from '../package-version.js'
+import { refuseBundle } from '../package-version.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, ParameterLayout, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
@@ -290,6 +290,6 @@ export interface SnapshotContents {
  * Throws INVALID_STATE in a bundle.
  */
 export async function loadEngine(module: string): Promise<Engine> {
-  packageVersion()
+  refuseBundle()
   return ((await importModule(module)) as { readonly engine: Engine }).engine
 }

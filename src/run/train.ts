@@ -5,6 +5,7 @@ import { Job, type JobControl, type JobOutcome, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
 import { BUILT_IN_LEARNER, titleOf, type RunModules } from './run-modules.js'
 import { settingsOf, type Settings } from '../options/settings.js'
+import { refuseBundle } from '../package-version.js'
 
 const MODULES: RunModules = {
   engine: new URL('../engine/native.js', import.meta.url),
@@ -39,6 +40,7 @@ export function trainWith(options: TrainOptions, modules: Partial<RunModules>, w
 
 /** Most of this package's modules are needed for a run alone: a program that only imports it starts without them. */
 async function runLater(settings: Settings, modules: RunModules, control: JobControl, name: string): Promise<JobOutcome> {
+  refuseBundle()
   const { run } = await import('./run.js')
   return run(settings, modules, control, name)
 }

@@ -1,6 +1,7 @@
 import type { SavedModel } from '../formats/saved-model.js'
 import type { LoadModelOptions } from './load-model-options.js'
 import type { TrainedModel } from './trained-model.js'
+import { refuseBundle } from '../package-version.js'
 
 /**
  * Loads a trained model from a safetensors file, from a checkpoint, from a folder of checkpoints (the newest, or with `best` the best one), or from a folder of
@@ -14,6 +15,7 @@ import type { TrainedModel } from './trained-model.js'
  * Throws DATA_NOT_FOUND, DATA_CORRUPT, SHAPE_MISMATCH, INVALID_OPTION, UNKNOWN_NAME, UNSUPPORTED_OPERATOR, ENGINE_MISSING.
  */
 export async function loadModel(source: string | SavedModel, options: LoadModelOptions = {}): Promise<TrainedModel> {
+  refuseBundle()
   const { openModel } = await import('./open-model.js')
   return openModel(source, options)
 }

@@ -1,5 +1,6 @@
 import type { PredictOptions } from '../../options/explain.js'
 import type { Prediction } from './prediction.js'
+import { refuseBundle } from '../../package-version.js'
 
 /**
  * How long a training step of a model takes on many machines, and which way to exchange is the fastest: from the arithmetic and the bytes of each operator, the
@@ -8,6 +9,7 @@ import type { Prediction } from './prediction.js'
  * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
  */
 export async function predict(options: PredictOptions): Promise<Prediction> {
+  refuseBundle()
   const { predictStep } = await import('./predict-step.js')
   return predictStep(options)
 }
