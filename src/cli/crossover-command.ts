@@ -11,6 +11,7 @@ import type { OutputLoss } from './output-loss.js'
 import { PlainLines } from './reporters/plain-lines.js'
 import type { Output } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { external } from './text.js'
 import { tellDashboard } from './train-command.js'
 import { trainOptionsOf } from './train-flags.js'
 
@@ -103,7 +104,7 @@ function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void
   )
   return (event) => {
     if (event.event === 'crossover') write(`device: ${event.policy}${gainText(event.gain)} (${event.reason})`)
-    else if (event.event === 'failed') write(`job ${event.job}: ${event.code}: ${event.message}`)
+    else if (event.event === 'failed') write(`job ${event.job}: ${event.code}: ${external(event.message)}`)
     else if ('job' in event) reporters[event.job]!.show(event satisfies JobEvent)
     else {
       const { policy, measured, gain, predictedGain, jain, jobs } = event

@@ -2,6 +2,7 @@ import { hub, type ServedEvent } from '../index.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT } from './exit.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { external } from './text.js'
 
 const NOTES = `
 Examples:
@@ -22,6 +23,6 @@ export const defineHub: DefineCommand = (command, { finish }) => {
 }
 
 function shown({ job, refused: { nonces, lengths, keys }, failed }: ServedEvent): string {
-  const end = failed ? `${failed.code}: ${failed.message}` : 'served to its end'
+  const end = failed ? `${failed.code}: ${external(failed.message)}` : 'served to its end'
   return `hub: job ${job}: ${end}; refused ${nonces + lengths + keys} messages (nonces ${nonces}, lengths ${lengths}, keys ${keys})`
 }

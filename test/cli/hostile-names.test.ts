@@ -94,7 +94,11 @@ describe('A hostile name', () => {
     await sharp({ create: { width: 2, height: 2, channels: 3, background: 'red' } })
       .png()
       .toFile(image)
+    await folder.write('learner.mjs', Buffer.from(`export class Learner { constructor() { throw new Error(${JSON.stringify(HOSTILE)}) } }`))
+    const failing = `export default { model: 'mlp', learners: 1, synchroniser: 'ssgd', learner: new URL('learner.mjs', import.meta.url) }`
+    const job = await folder.write('failing.config.mjs', Buffer.from(failing))
     const commands = [
+      ['crossover', job, job],
       ['runs', log],
       ['runs', log, '--compare'],
       ['runs', log, '--run', HOSTILE],
