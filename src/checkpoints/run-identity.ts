@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { contentHash } from '../data/content-hash.js'
 import { type Dataset, isStreamed } from '../data/dataset.js'
 import { invalidOption, shown, together, type ArbalestError } from '../errors.js'
@@ -12,8 +13,18 @@ import type { Settings } from '../options/settings.js'
  */
 export type RunIdentity = Readonly<Record<string, string>>
 
-/** Its value says nothing to people. */
-const CONTENT = 'data (its content)'
+/** What checkpoints of older versions do not have: it may be missing there. */
+const MEANING = 'meaning'
+
+/** What the numbers of a data set stand for: a file may have changed to other classes, or other means of its columns, of the same shapes. */
+function meaningOf({ classNames, encoding }: Dataset): Group {
+  const tokenizer = encoding && 'tokenizer' in encoding && encoding.tokenizer
+  const ofTokenizer = tokenizer && { tokenizer: createHash('sha256').update(JSON.stringify(tokenizer)).digest('hex') }
+  return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null }
+}
+
+/** Of its samples and their preparation; its value says nothing to people. It may be missing, too. */
+const CONTENT = 'content'
 
 export function identityOf(model: Model, dataset: Dataset, { parameters }: ParameterLayout, settings: Settings): RunIdentity {
   const { name, train: samples, sample, classes } = dataset
@@ -22,6 +33,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
     model: JSON.stringify(model),
     parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
     data: JSON.stringify({ name, count: samples.count, sample, classes, ...(isStreamed(samples) && { read: samples.reader.options }) }),
+    [MEANING]: JSON.stringify(meaningOf(dataset)),
     [CONTENT]: JSON.stringify(contentHash(dataset)),
     batch: JSON.stringify(batch),
     optimiser: JSON.stringify(optimiser),
@@ -37,8 +49,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
  * Throws INVALID_OPTION that lists each differing option with its old and its new value, and DATA_CORRUPT if a recorded value is no JSON.
  */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
-  const all = Object.keys(now).filter((option) => recorded[option] !== now[option])
-  const differing = all.filter((option) => option !== CONTENT)
+  const differing = Object.keys(now).filter((option) => recorded[option] !== now[option] && option !== MEANING && option !== CONTENT)
   const valuesOf = (read: (option: string) => unknown) => Object.fromEntries(differing.map((option) => [option, read(option)]))
   const refusals = differencesOf(
     valuesOf((option) => recordedValue(folder, recorded, option)),
@@ -50,16 +61,23 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
       `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
     )
   )
-  // Checkpoints of older versions do not have it.
-  const isOtherContent = all.includes(CONTENT) && recorded[CONTENT] !== undefined
-  if (isOtherContent && !differing.includes('data')) refusals.push(otherContent(folder, now))
-  if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+  const changed = differing.includes('data') ? [] : changedData(folder, recorded, now)
+  const all = [...refusals, ...changed]
+  if (all.length > 0) throw together(all as [ArbalestError, ...ArbalestError[]])
 }
 
-function otherContent(folder: string, now: RunIdentity): ArbalestError {
+/** Data of the same name and shapes that is other data: the first of what its numbers stand for that has changed, or else that its samples have. */
+function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): readonly ArbalestError[] {
   const { name } = JSON.parse(now['data']!) as { readonly name: string }
-  const fix = `the checkpoint ${folder} was made with a data set of this name and shape that has other samples, classes or preparation: use that, or another folder of checkpoints`
-  return invalidOption('data', name, fix)
+  const refused = (found: string) => [invalidOption('data', name, `${found}: use the data as it was, or another folder of checkpoints`)]
+  const was = recordedValue(folder, recorded, MEANING)
+  const [first, ...others] = was === undefined ? [] : differencesIn('', was, JSON.parse(now[MEANING]!))
+  if (first) {
+    const more = others.length > 0 ? `, and ${others.length} more` : ''
+    return refused(`its ${first.path.slice(1)} is ${shown(first.is)}, where the checkpoint ${folder} was made with ${shown(first.was)}${more}`)
+  }
+  const isOther = recorded[CONTENT] !== undefined && recorded[CONTENT] !== now[CONTENT]
+  return isOther ? refused(`the checkpoint ${folder} was made with other samples, or with another preparation of them, of this name and shape`) : []
 }
 
 /** An option that has two values. */

@@ -5,11 +5,11 @@ import { isStreamed, type Dataset } from './dataset.js'
 const MOST_HASHED = 2 ** 22
 
 /**
- * Tells data sets of one name and one shape apart: of the labels or file names of all training samples, of some of the samples themselves, and of what is made of
- * them. Does not depend on the folder in which the files lie.
+ * Tells data sets of one name and one shape apart: of the labels or file names of all training samples, of some of the samples themselves, and of how they are
+ * prepared. Does not depend on the folder in which the files lie.
  */
-export function contentHash({ train, classNames, encoding, mean, std, augmentation }: Dataset): string {
-  const about = JSON.stringify({ classNames, encoding, mean: [...mean], std: [...std], augmentation })
+export function contentHash({ train, mean, std, augmentation }: Dataset): string {
+  const about = JSON.stringify({ mean: [...mean], std: [...std], augmentation })
   if (isStreamed(train)) return hashOf(about, train.labels, ...train.items.map(nameOfItem))
   const { samples, labels, targets } = train
   const part = Math.min(samples.length, MOST_HASHED / samples.BYTES_PER_ELEMENT)

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { checkIdentity, identityOf, type RunIdentity } from '../../src/checkpoints/run-identity.js'
 import type { ParameterLayout } from '../../src/compiler/program.js'
+import type { Dataset } from '../../src/data/dataset.js'
 import { digits } from '../../src/data/digits/digits.js'
 import { faultsOf } from '../../src/errors.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
@@ -58,8 +59,7 @@ describe('A run that differs from the checkpoint that it would resume', () => {
     const before = identity()
     const others = [
       await digits({ seed: 1, samples: 100 }),
-      { ...data, mean: data.mean.map((each) => each + 1) },
-      { ...data, classNames: ['a'] }
+      { ...data, mean: data.mean.map((each) => each + 1) }
     ]
     for (const other of others) {
       const now = identityOf(modelNamed('mlp', { input: [1, 28, 28], classes: 10 }), other, layout, settingsOf({ model: 'mlp' }))
@@ -67,9 +67,43 @@ describe('A run that differs from the checkpoint that it would resume', () => {
       expect(faultsOf(error).map(({ path, received }) => [path, received])).to.deep.equal([['data', 'digits']])
       expect(error.message).to.contain('kept/7').and.contain('other samples')
       // Checkpoints of older versions do not say what the samples were.
-      const { 'data (its content)': _, ...older } = before
+      const { content: _, ...older } = before
       expect(() => checkIdentity('kept/7', older, now)).to.not.throw()
     }
+  })
+
+  it('is told what the numbers of its data stand for, if that differs in data of the same shapes', () => {
+    const identityOfData = (others: Partial<Dataset>) => {
+      const settings = settingsOf({ model: 'mlp' })
+      return identityOf(modelNamed('mlp', { input: [1, 28, 28], classes: 10 }), { ...data, ...others }, layout, settings)
+    }
+    const [before, names] = [identityOfData({}), data.classNames!]
+    const messageOf = (others: Partial<Dataset>, was: RunIdentity) =>
+      thrown(() => checkIdentity('kept/7', was, identityOfData(others))).message
+    expect(messageOf({ classNames: names.with(3, 'three') }, before)).to.equal(
+      'data: received "digits"; its classNames[3] is "three", where the checkpoint kept/7 was made with "3": use the data as it was, or another folder of checkpoints'
+    )
+    expect(messageOf({ classNames: names.toReversed() }, before))
+      .to.include('its classNames[0] is "9"')
+      .and.include('"0", and 9 more: use')
+    expect(messageOf({ classNames: names.toReversed(), classes: 11 }, before)).to.match(/^data\.classes: received 11; [^;]*$/)
+    const table = (mean: number): Partial<Dataset> => ({
+      encoding: {
+        kind: 'table',
+        columns: [{ kind: 'number', name: 'x', mean, std: 1, missing: false }],
+        target: { kind: 'classes', name: 'y' }
+      }
+    })
+    expect(messageOf(table(2.5), identityOfData(table(1))))
+      .to.include('its encoding.columns[0].mean is 2.5, where')
+      .and.include('with 1:')
+    const tokens = (json: string): Partial<Dataset> => ({
+      encoding: { kind: 'language', tokenizer: { json }, vocabulary: 300, length: 8 }
+    })
+    expect(messageOf(tokens('{"b":1}'), identityOfData(tokens('{"a":1}')))).to.include('its encoding.tokenizer is "')
+    // Checkpoints of older versions do not say it.
+    const { meaning: _, content: __, ...older } = before
+    expect(() => checkIdentity('kept/7', older, identityOfData({ classNames: names.with(3, 'three') }))).to.not.throw()
   })
 
   it('may go on if nothing differs', () => {
