@@ -14,12 +14,19 @@ export interface ImageModel {
   readonly encoding?: SampleEncoding | undefined
 }
 
+/** The height or width of the largest image that libvips makes. */
+const LARGEST_SIDE = 16_383
+
+function isSide(size: number | undefined): size is number {
+  return size !== undefined && Number.isInteger(size) && size >= 1 && size <= LARGEST_SIDE
+}
+
 /** As `readImage`. */
 export async function imageSample(image: ImageSource, sampleOrModel: readonly number[] | ImageModel): Promise<Uint8Array> {
   const { input: shape, encoding } = imageModel(sampleOrModel)
   const [channels, height, width, ...more] = shape
-  if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
-    throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')
+  if ((channels !== 1 && channels !== 3) || !isSide(height) || !isSide(width) || more.length > 0)
+    throw invalidOption('shape', shape, `an image is a sample (1, H, W) or (3, H, W), with H and W from 1 to ${LARGEST_SIDE}`)
   const name = typeof image === 'string' ? image : 'image'
   const bytes = await contentOf(image)
   let pixels: Uint8Array
@@ -70,7 +77,11 @@ async function contentOf(image: ImageSource): Promise<Uint8Array> {
   const isStream = typeof image === 'object' && image !== null && Symbol.asyncIterator in image
   if (!isStream) throw invalidOption('image', image, 'give a path, a Uint8Array or a stream of these')
   const chunks: Uint8Array[] = []
-  for await (const chunk of image) chunks.push(chunk)
+  for await (const chunk of image) {
+    // A stream with an encoding gives texts, in which bytes are lost.
+    if (!(chunk instanceof Uint8Array)) throw invalidOption('image', chunk, 'give a stream of Uint8Arrays, without an encoding')
+    chunks.push(chunk)
+  }
   return Buffer.concat(chunks)
 }
 

@@ -90,5 +90,10 @@ function minutesOf(zone: string): number {
 function json(value: object): string {
   // Bytes of Parquet may be of any length; big whole numbers have no JSON.
   if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`
-  return JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? ''
+  try {
+    return JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? ''
+  } catch {
+    // An object that contains itself is no value of a cell.
+    return Object.prototype.toString.call(value)
+  }
 }

@@ -111,7 +111,16 @@ describe('readImage', () => {
     const { message } = await refused('DATA_NOT_FOUND', () => readImage(content, [1, 2, 2]), 'it cannot be read')
     expect(message).to.match(/^[ -~]{1000,1200}$/)
     await refused('INVALID_OPTION', () => readImage(path, [784]), 'shape')
-    await refused('INVALID_OPTION', () => readImage(path, [2, 8, 8]), 'shape')
+    for (const shape of [
+      [2, 8, 8],
+      [3, 8.5, 8],
+      [3, 8, -8],
+      [3, NaN, 8],
+      [3, 16_384, 8]
+    ])
+      await refused('INVALID_OPTION', () => readImage(path, shape), 'shape: received', 'from 1 to 16383')
+    const texts = () => createReadStream(path, 'utf8') as unknown as AsyncIterable<Uint8Array>
+    await refused('INVALID_OPTION', () => readImage(texts(), [1, 2, 2]), 'image: received "no image"', 'without an encoding')
   })
 
   it('takes no memory for pixels that its file cannot hold', async () => {

@@ -490,6 +490,10 @@ describe('datasetFromTable', () => {
     await refused('INVALID_OPTION', () => encodeRows(encoding, [row, { ...row, colour: undefined }, { size: 1 }]), 'rows[2]', '"colour"')
     await refused('INVALID_OPTION', () => encodeRows(encoding, [{ ...row, size: 'tall' }]), 'rows[0].size', '"tall"')
     await refused('INVALID_OPTION', () => encodeRows(encoding, [{ ...row, day: 'monday' }]), 'rows[0].day', 'date')
+    const circle: Record<string, unknown> = {}
+    circle['self'] = circle
+    await refused('INVALID_OPTION', () => encodeRows(encoding, [{ ...row, size: circle }]), 'rows[0].size')
+    expect(encodeRows(encoding, [{ ...row, colour: circle }])).to.deep.equal(encodeRows(encoding, [{ ...row, colour: 'another one' }]))
   })
 
   it('encodes the rows of another table as those of the training', async () => {
