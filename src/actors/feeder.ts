@@ -195,7 +195,7 @@ export class Feeder implements FeederProtocol {
       throw corruptFile(item, {
         expected: 'a sample',
         found: reason,
-        fix: "replace or remove it, or skip such files with onBadImage: 'skip'"
+        fix: "replace or remove it, or skip such files with onBadImage: 'skip' (--on-bad-image skip)"
       })
     const bad = this.#bad.get(samples)!
     if (bad.has(number)) return

@@ -71,7 +71,11 @@ async function checkImages(
     const named = others.slice(0, FILES_NAMED).map(([name]) => name)
     const rest = others.length > FILES_NAMED ? ` and ${others.length - FILES_NAMED} more` : ''
     const found = others.length > 0 ? `${reason}, and ${named.join(', ')}${rest}` : reason
-    throw corruptFile(file, { expected: 'an image', found, fix: "replace or remove it, or skip such images with onBadImage: 'skip'" })
+    throw corruptFile(file, {
+      expected: 'an image',
+      found,
+      fix: "replace or remove it, or skip such images with onBadImage: 'skip' (--on-bad-image skip)"
+    })
   }
   return parts.map((part, i) => without(part, unreadable[i]!))
 }

@@ -24,7 +24,7 @@ export interface Waiting {
 export async function oneAtATime<T>(path: string, { waiting, signal }: Waiting, work: () => Promise<T>): Promise<T> {
   const lock = `${path}.lock`
   for (;;) {
-    const handle = await openLock(lock)
+    const handle = await openLock(path, lock)
     try {
       // The file may have been deleted since it was opened here, by the process that had the lock.
       if (isLocked(handle) && (await isAt(lock, handle))) return await workAndUnlock(lock, work)
@@ -38,12 +38,12 @@ export async function oneAtATime<T>(path: string, { waiting, signal }: Waiting, 
   }
 }
 
-async function openLock(lock: string): Promise<FileHandle> {
+async function openLock(path: string, lock: string): Promise<FileHandle> {
   try {
-    makeFolder(dirname(lock))
+    makeFolder(dirname(path))
     return await open(lock, 'a')
   } catch (cause) {
-    throw unwritableFile(lock, cause)
+    throw unwritableFile(path, cause)
   }
 }
 
