@@ -102,7 +102,8 @@ export async function writeSafetensors(
   tensors: Iterable<readonly [string, Tensor]>,
   { metadata, sync = true }: SafetensorsOptions = {}
 ): Promise<void> {
-  const ordered = [...tensors].map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
+  checkMetadata(metadata)
+  const ordered = pairsIn(tensors).map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
   ordered.sort((a, b) => ELEMENT_TYPES[b.type].bytes - ELEMENT_TYPES[a.type].bytes)
   const header = headerBytes(ordered, metadata)
   const bytes = ordered.reduce((sum, { tensor }) => sum + tensor.data.byteLength, header.byteLength)
@@ -110,6 +111,23 @@ export async function writeSafetensors(
     await writeAll(handle, header)
     for (const { tensor } of ordered) await writeAll(handle, tensor.data)
   })
+}
+
+/** Other values would make a file that no reader takes. Throws INVALID_OPTION. */
+function checkMetadata(metadata: unknown): void {
+  if (metadata === undefined) return
+  const isPlain = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
+  if (!isPlain) throw invalidOption('metadata', metadata, 'give an object of texts')
+  for (const [key, value] of Object.entries(metadata))
+    if (typeof value !== 'string') throw invalidOption(`metadata.${key}`, value, 'give a text, such as JSON')
+}
+
+/** Throws INVALID_OPTION. */
+function pairsIn(tensors: unknown): (readonly [string, Tensor])[] {
+  const isIterable = typeof tensors === 'object' && tensors !== null && Symbol.iterator in tensors
+  const pairs = isIterable ? [...(tensors as Iterable<unknown>)] : undefined
+  if (pairs?.every((pair) => Array.isArray(pair) && typeof pair[0] === 'string')) return pairs as (readonly [string, Tensor])[]
+  throw invalidOption('tensors', tensors, 'give pairs of a name and a tensor, such as a Map')
 }
 
 interface TypedTensor {

@@ -25,7 +25,8 @@ export type TensorData =
 export type FloatTensors = Readonly<Record<string, Tensor<Float32Array>>>
 
 /** Throws INVALID_OPTION if a tensor's data does not have as many elements as its shape. */
-export function checkTensor(name: string, { shape, data }: Tensor): void {
+export function checkTensor(name: string, tensor: Tensor): void {
+  const { shape, data } = Object(tensor) as Tensor
   const valid = Array.isArray(shape) && shape.every((size) => Number.isSafeInteger(size) && size >= 0)
   if (!valid || !ArrayBuffer.isView(data) || elements(shape) !== data.length)
     throw invalidOption(

@@ -200,6 +200,16 @@ describe('safetensors', function () {
           ]),
         'a name of its own'
       )
+      const before = await readFile(file).catch(() => undefined)
+      for (const none of [undefined, { a: tensor }, ['a'], [['a']].flat(), [[1, tensor]]])
+        await refused('INVALID_OPTION', () => writeSafetensors(file, none as never), 'tensors: received', 'pairs of a name and a tensor')
+      await refused('INVALID_OPTION', () => writeSafetensors(file, [['a', undefined as never]]), 'tensor a')
+      for (const [metadata, word] of [
+        [{ steps: 3 }, 'metadata.steps: received 3'],
+        [['x'], 'metadata: received ["x"]']
+      ] as const)
+        await refused('INVALID_OPTION', () => writeSafetensors(file, [['a', tensor]], { metadata: metadata as never }), word)
+      expect(await readFile(file).catch(() => undefined)).to.deep.equal(before)
     })
   })
 
