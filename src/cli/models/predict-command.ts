@@ -38,12 +38,14 @@ async function runPredict(
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
   if (encoding === undefined || encoding.kind === 'image') await predictImages(model, inputs, { top, json })
-  else
+  else {
+    let before: string | undefined
     for (const input of inputs) {
-      if (isTablePath(input)) await predictTable(model, encoding, input, { json, delimiter })
+      if (isTablePath(input)) before = await predictTable(model, encoding, input, { json, delimiter, before })
       else if (encoding.kind !== 'table') await predictText(model, encoding, input, { top, json })
       else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
     }
+  }
   return EXIT.done
 }
 

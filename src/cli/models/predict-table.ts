@@ -10,19 +10,29 @@ import {
 } from '../../index.js'
 import { count, external, externalLines } from '../text.js'
 
+/** How the rows of a table are written. */
+export interface TableOutput {
+  readonly json: boolean
+  /** Of the file. */
+  readonly delimiter?: string | undefined
+  /** The header of the table that was written before. */
+  readonly before?: string | undefined
+}
+
 /**
- * Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Tells on stderr of values that the model does not know. Throws what reading
- * them throws.
+ * Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Tells on stderr of values that the model does not know. Returns the header, which
+ * is not repeated where it is that of the table `before`: the rows of both are one table. Throws what reading them throws.
  */
 export async function predictTable(
   model: TrainedModel,
   encoding: LabelledEncoding,
   file: string,
-  { json, delimiter }: { readonly json: boolean; readonly delimiter?: string | undefined }
-): Promise<void> {
+  { json, delimiter, before }: TableOutput
+): Promise<string> {
   const { target } = encoding
   let names: readonly string[] = []
   let header = ''
+  let isDue = false
   let added: readonly string[] = []
   const sink: InputSink = {
     header(columns) {
@@ -30,21 +40,23 @@ export async function predictTable(
       // What was predicted before is predicted anew.
       names = columns.filter((column) => !added.includes(column))
       header = [...names, ...added].map(csvCell).join(',')
+      isDue = !json && header !== before
     },
     async block({ rows, samples }) {
       const answers = answersOf(model, target, samples)
       const lines = rows.map((row, i) =>
         json ? jsonLine(row, added, answers[i]!) : [...names.map((name) => row[name]), ...answers[i]!].map(csvCell).join(',')
       )
-      if (!json && header !== '') lines.unshift(header)
-      header = ''
+      if (isDue) lines.unshift(header)
+      isDue = false
       if (!process.stdout.write(`${lines.join('\n')}\n`)) await once(process.stdout, 'drain')
     }
   }
   const unknown = await readModelInputs(file, encoding, sink, { delimiter })
   // A table without rows has a header, too.
-  if (!json && header !== '') process.stdout.write(`${header}\n`)
+  if (isDue) process.stdout.write(`${header}\n`)
   for (const values of unknown) process.stderr.write(`${external(unknownText(file, values))}\n`)
+  return header
 }
 
 /** The names of the columns that are written behind those of a table. One that has a column `probability` of its own keeps it. */

@@ -140,6 +140,19 @@ describe('arbalest on a table', () => {
     expect((await run(['predict', saved, await folder.write('twice.csv', Buffer.from(first.stdout))])).stdout).to.equal(first.stdout)
   })
 
+  it('writes the rows of several tables of the same columns as one table', async () => {
+    const [one, two] = [
+      await folder.write('one.csv', Buffer.from('area,district\n50,north\n')),
+      await folder.write('two.csv', Buffer.from('area,district\n60,north\n'))
+    ]
+    const other = await folder.write('other.csv', Buffer.from('district,area\nnorth,70\n'))
+    const { stdout, stderr } = await run(['predict', model, one, two, other, other])
+    expect(
+      stdout.split('\n').map((line) => line.replace(/[^,]*$/, '')),
+      stderr
+    ).to.deep.equal(['area,district,', '50,north,', '60,north,', 'district,area,', 'north,70,', 'north,70,', ''])
+  })
+
   it('names file, line, column and value of what cannot be predicted by', async () => {
     const rows = Array.from({ length: 2000 }, (_, i) => `${i === 1500 ? '82,5' : 40 + (i % 90)};north`)
     const csv = await folder.write('commas.csv', Buffer.from(['area;district', '', ...rows].join('\n')))
