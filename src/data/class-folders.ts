@@ -29,6 +29,15 @@ export interface FileSplit {
   readonly test: Classes
 }
 
+/** Which files are held out. */
+export interface FileShare {
+  /** Of the files of each class. */
+  readonly fraction: number
+  readonly seed: number
+  /** A folder with fewer classes is refused: 2 if omitted, for there is nothing to learn of one. */
+  readonly leastClasses?: number | undefined
+}
+
 /** The names of a folder of training files, and of one of test files in the order in which they are looked for. Published data sets write them in any case. */
 const TRAIN_FOLDERS = ['train', 'training']
 const TEST_FOLDERS = ['test', 'testing', 'val', 'valid', 'validation', 'dev', 'eval']
@@ -38,14 +47,10 @@ const TEST_FOLDERS = ['test', 'testing', 'val', 'valid', 'validation', 'dev', 'e
  * with a folder for each class, holding out a share of each class at random.
  * Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out or a test class has no training files.
  */
-export async function filesOf(
-  path: string,
-  kind: FileKind,
-  { fraction, seed }: { readonly fraction: number; readonly seed: number }
-): Promise<FileSplit> {
+export async function filesOf(path: string, kind: FileKind, { fraction, seed, leastClasses = 2 }: FileShare): Promise<FileSplit> {
   const parts = partsAmong(await foldersIn(path, kind))
   const trainPath = parts ? join(path, parts.train) : path
-  const all = await readClasses(trainPath, kind)
+  const all = await readClasses(trainPath, kind, leastClasses)
   const classNames = [...all.keys()]
   if (parts?.test === undefined) return { classNames, ...holdOut(all, path, kind, { fraction, seed }) }
   const test = await readClasses(join(path, parts.test), kind, 1)
@@ -156,11 +161,11 @@ async function foldersIn(path: string, kind: FileKind): Promise<string[]> {
  * The files below `path`, which has a folder for each class; these have files, also in subfolders. Throws DATA_NOT_FOUND if the folder
  * cannot be read, DATA_CORRUPT if a class is empty or there are fewer classes than `atLeast`.
  */
-async function readClasses(path: string, kind: FileKind, atLeast = 2): Promise<Classes> {
+async function readClasses(path: string, kind: FileKind, atLeast: number): Promise<Classes> {
   const names = await foldersIn(path, kind)
   if (names.length < atLeast)
     throw corruptFile(path, {
-      expected: `a folder for each of at least ${atLeast} classes`,
+      expected: atLeast === 1 ? 'a folder for each class' : `a folder for each of at least ${atLeast} classes`,
       found: names.length === 0 ? 'none' : `only ${names[0]}`,
       fix: `put the ${kind.what} of each class into a folder with its name`
     })

@@ -3,9 +3,9 @@ import { invalidOption } from '../errors.js'
 import type { SampleEncoding } from '../formats/encoding.js'
 import type { Dataset } from './dataset.js'
 import { textNames } from './dataset-names.js'
-import { datasetByEncoding, datasetFromTexts } from './datasets.js'
+import { datasetByEncoding } from './datasets.js'
 import type { ImageFolderOptions } from './images/image-options.js'
-import { openData } from './open.js'
+import { openData, openDataAs } from './open.js'
 import type { ReadTableOptions } from './tables/row-block.js'
 import { isTablePath } from './tables/table-file.js'
 import { holdsTexts } from './texts/text-folder.js'
@@ -50,11 +50,12 @@ async function encodedForModel(
   }
   if ((encoding?.kind === 'bytes' || encoding?.kind === 'tokens') && holdsTexts(nameOrPath)) {
     const { length, tokenizer } = encoding
-    return datasetFromTexts({ file: nameOrPath, length, ...(tokenizer && { tokenizer }) })
+    const { openTexts } = await import('./texts/labelled-texts.js')
+    return openTexts({ file: nameOrPath, length, ...(tokenizer && { tokenizer }) }, '', LEAST_CLASSES)
   }
   const isText = textNames.includes(nameOrPath) || extname(nameOrPath).toLowerCase() === '.txt'
   // A model of images cannot take a text; its measurement refuses it by its shape.
-  if (!isText || input.length !== 1) return openData(nameOrPath, { directory, images })
+  if (!isText || input.length !== 1) return openDataAs(nameOrPath, { directory, images }, { leastClasses: LEAST_CLASSES })
   if (encoding?.kind === 'language') {
     const { tokenizer, vocabulary } = encoding
     return openData(nameOrPath, { directory, context: input[0], tokenizer, vocabulary })
@@ -65,6 +66,9 @@ async function encodedForModel(
     throw unsuitable(nameOrPath, `its characters differ from those of model ${model}; use the text that it was trained on`)
   return data
 }
+
+/** Of a folder, which may lack others of the model's classes. */
+const LEAST_CLASSES = 1
 
 const unsuitable = (data: string, fix: string) => invalidOption('data', data, fix)
 

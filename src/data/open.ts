@@ -6,6 +6,7 @@ import { dataFolder, firstPath, foldersOf } from './data-folder.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import { datasetNames, datasetTraits, isTextPath } from './dataset-names.js'
 import { datasetFromText } from './datasets.js'
+import type { FolderOpening } from './images/image-folder.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { SOURCES, sourceOf } from './remote/sources.js'
 import { isTablePath, tableExtensions } from './tables/table-file.js'
@@ -42,14 +43,14 @@ export interface OpenDataOptions extends OpenDatasetOptions {
  * `table.text` names a column of texts; a folder of texts, as `datasetFromTexts` does, or of images, as `imageFolder` does. Throws the errors of these.
  */
 export async function openData(nameOrPath: string, options: OpenDataOptions = {}): Promise<Dataset> {
-  return openDataUntilStopped(nameOrPath, options)
+  return openDataAs(nameOrPath, options)
 }
 
-/** As `openData`. Throws ABORTED if it is stopped while the images of a folder are checked. */
-export async function openDataUntilStopped(
+/** As `openData`. */
+export async function openDataAs(
   nameOrPath: string,
   { images, table = {}, ...options }: OpenDataOptions,
-  stop?: AbortSignal
+  opening: FolderOpening = {}
 ): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
   const { ignore: _, categories: __, quantities: ___, ...labelled } = table
@@ -74,7 +75,7 @@ export async function openDataUntilStopped(
     )
   if (!isTable && !holdsTexts(nameOrPath)) {
     const { openImageFolder } = await import('./images/image-folder.js')
-    return openImageFolder(nameOrPath, images, stop)
+    return openImageFolder(nameOrPath, images, opening)
   }
   const { openTexts } = await import('./texts/labelled-texts.js')
   return openTexts(texts, 'table.')

@@ -73,6 +73,7 @@ describe('openDataForModel', () => {
       }
       const three = ['bad', 'fair', 'good']
       expect(await of(['bad', 'good'], three)).to.deep.equal([3, three, 3, [0, 2]])
+      expect(await of(['good'], three), 'one class alone').to.deep.equal([3, three, 3, [2]])
       const turned = ['good', 'bad']
       expect(await of(['bad', 'good'], turned)).to.deep.equal([2, turned, 2, [1, 0]])
     })

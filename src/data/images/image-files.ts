@@ -1,7 +1,7 @@
-import { filesBelow, filesOf, IMAGES, type FileSplit } from '../class-folders.js'
+import { filesBelow, filesOf, IMAGES, type FileShare, type FileSplit } from '../class-folders.js'
 
 /** Training images and test images, as `filesOf` finds them. */
-export function splitImages(path: string, share: { readonly fraction: number; readonly seed: number }): Promise<FileSplit> {
+export function splitImages(path: string, share: FileShare): Promise<FileSplit> {
   return filesOf(path, IMAGES, share)
 }
 

@@ -18,12 +18,24 @@ const TASK_SAMPLES = 16
 /** The most unreadable files that a message names beside the first. */
 const FILES_NAMED = 5
 
-/** As `imageFolder`. Throws ABORTED once its check of the images is stopped. */
-export async function openImageFolder(path: string, options: ImageFolderOptions = {}, stop?: AbortSignal): Promise<Dataset> {
+/** How a folder is opened. */
+export interface FolderOpening {
+  /** Ends a check of its images with ABORTED. */
+  readonly stop?: AbortSignal | undefined
+  /** A folder with fewer classes is refused; 2 if omitted. */
+  readonly leastClasses?: number | undefined
+}
+
+/** As `imageFolder`. */
+export async function openImageFolder(
+  path: string,
+  options: ImageFolderOptions = {},
+  { stop, leastClasses }: FolderOpening = {}
+): Promise<Dataset> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'name a folder of images')
   const root = resolve(path)
   const { name = basename(root), recipe, encoding, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)
-  const { classNames, ...parts } = await splitImages(root, { fraction: testFraction, seed })
+  const { classNames, ...parts } = await splitImages(root, { fraction: testFraction, seed, leastClasses })
   const samples = (classes: Classes) => samplesOf(classes, classNames, recipe)
   const [train, test] = [samples(parts.train), samples(parts.test)]
   const kept = check ? await checkImages([train, test], feed, stop) : [train, test]

@@ -28,14 +28,14 @@ export interface TextsDataset extends StoredDataset {
   readonly columns?: readonly ColumnReport[]
 }
 
-/** As `datasetFromTexts`; `path` precedes the names of its options in errors. */
-export async function openTexts(given: TextsOptions, path = ''): Promise<TextsDataset> {
+/** As `datasetFromTexts`; `path` precedes the names of its options in errors, and a folder of fewer classes than `leastClasses` is refused. */
+export async function openTexts(given: TextsOptions, path = '', leastClasses = 2): Promise<TextsDataset> {
   const options = check(textsOptions, given)
   const { file } = options
   const found = await stat(file).catch((cause: unknown) => {
     throw unreadableFile(file, cause)
   })
-  return found.isDirectory() ? fromFolder(options, path) : fromTable(options, path)
+  return found.isDirectory() ? fromFolder(options, path, leastClasses) : fromTable(options, path)
 }
 
 type Checked = CheckedOptions<typeof textsOptions>
@@ -89,11 +89,12 @@ async function fromTable(
 
 async function fromFolder(
   { file: folder, name = basename(folder), length, tokenizer, testFraction, seed, text, target }: Checked,
-  path: string
+  path: string,
+  leastClasses: number
 ): Promise<TextsDataset> {
   for (const [option, column] of Object.entries({ text, target }))
     if (column !== undefined) throw invalidOption(`${path}${option}`, column, 'leave it out: the folders are the classes of its texts')
-  const split = await filesOf(folder, TEXT_FILES, { fraction: testFraction, seed })
+  const split = await filesOf(folder, TEXT_FILES, { fraction: testFraction, seed, leastClasses })
   const tokens = tokenEncoding(tokenizer)
   const rows = new TokenRows(length, textTokensOf(tokens))
   const bytes = tokenizer === undefined ? length : MOST_BYTES * CHARACTERS_PER_TOKEN * length

@@ -1,6 +1,6 @@
 import type { Dataset } from '../../data/dataset.js'
 import { readsText } from '../../data/dataset-names.js'
-import { openDataUntilStopped, type OpenDatasetOptions } from '../../data/open.js'
+import { openDataAs, type OpenDatasetOptions } from '../../data/open.js'
 import type { Engine } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/folder.js'
@@ -38,7 +38,7 @@ async function openDataset(
   const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
   const dataset =
     typeof data === 'string'
-      ? await openDataUntilStopped(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) }, stop)
+      ? await openDataAs(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) }, { stop })
       : data
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
