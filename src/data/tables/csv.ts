@@ -5,7 +5,8 @@ import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
 import { CsvHeader, type CsvRecord } from './csv-header.js'
-import { DELIMITER, isDelimiter, type ReadTableOptions, type TableSink } from './row-block.js'
+import type { ReadTableOptions, TableSink } from './row-block.js'
+import { DELIMITER, isDelimiter } from './table-options.js'
 
 /** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
 const LONGEST_ROW = 2 ** 24

@@ -20,14 +20,6 @@ export interface ReadTableOptions {
   readonly delimiter?: string | undefined
 }
 
-/** What separates cells, in words. */
-export const DELIMITER = 'one character that is neither a double quote nor a line end'
-
-/** Whether a text may separate cells: more than one character may, too. */
-export function isDelimiter(given: unknown): given is string {
-  return typeof given === 'string' && /^[^"\r\n]+$/.test(given)
-}
-
 /** Where a row is, for people: its line, or its number from 1 in a file without lines. */
 export function placeOf(row: number, line: number | undefined): string {
   return line === undefined ? `row ${row}` : `line ${line}`

@@ -1,10 +1,17 @@
 import * as v from 'valibot'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
 import { list, oneOf, real, text, whole, withForm } from '../../schema/values.js'
-import { DELIMITER, isDelimiter } from './row-block.js'
 
 const column = text('the name of a column')
 const columns = list(text('the name of a column'), "a list of names of columns, such as ['id', 'comment']")
+
+/** What separates cells, in words. */
+export const DELIMITER = 'one character that is neither a double quote nor a line end'
+
+/** Whether a text may separate cells: more than one character may, too. */
+export function isDelimiter(given: unknown): given is string {
+  return typeof given === 'string' && /^[^"\r\n]+$/.test(given)
+}
 
 const character = text(DELIMITER)
 const delimiter = withForm(
