@@ -8,7 +8,7 @@ import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
 import { sameShape } from '../model/graph.js'
-import type { Model } from '../model/model.js'
+import { takesTokens, type Model } from '../model/model.js'
 import type { Pieces } from '../turns.js'
 
 /** Samples in a batch of evaluation and prediction: small enough for a core's cache, large enough for a few threads. */
@@ -87,6 +87,12 @@ function batchRanges(samples: number): BatchRange[] {
   ]
 }
 
+/** Whether the samples of a data set are ids of tokens, and not numbers or pixels. */
+function hasTokens({ train }: Dataset): boolean {
+  // By its tag, for an array may be of another realm.
+  return !isStreamed(train) && (train.samples as Partial<typeof train.samples> | undefined)?.[Symbol.toStringTag] === 'Int32Array'
+}
+
 /** Throws SHAPE_MISMATCH if the model does not take the data's samples. */
 export function checkSamples(model: Model, dataset: Dataset): void {
   if (dataset.train.count < 1 || dataset.test.count < 1)
@@ -99,6 +105,15 @@ export function checkSamples(model: Model, dataset: Dataset): void {
       'SHAPE_MISMATCH',
       `data ${dataset.name}: its samples are ${shown(dataset.sample)} where model ${model.name} takes ${shown(model.input)}; give the model the data's shape as its input`
     )
+  if (hasTokens(dataset) === takesTokens(model)) return
+  const [found, taken] = hasTokens(dataset) ? ['ids of tokens', 'numbers'] : ['numbers', 'ids of tokens']
+  const fix = hasTokens(dataset)
+    ? 'begin it with an embedding, as text-classifier and gpt do'
+    : 'begin it with another layer than an embedding'
+  throw new ArbalestError(
+    'SHAPE_MISMATCH',
+    `data ${dataset.name}: its samples are ${found} where model ${model.name} takes ${taken}; ${fix}`
+  )
 }
 
 /** Throws SHAPE_MISMATCH if the model's output and loss do not suit the data's targets, and INVALID_OPTION for targets beyond what the loss takes. */

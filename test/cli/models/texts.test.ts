@@ -50,6 +50,22 @@ describe('arbalest on texts with classes', () => {
     expect(lines.at(-1)!['testAccuracy']).to.be.above(0.9)
   })
 
+  it('refuses a model that takes no tokens, and a table for one that does, before it starts', async () => {
+    const refusal = async (...flags: string[]) => {
+      const { code, stdout, stderr } = await run(['train', '--data', file, '--target', 'kind', '--steps', '1', ...flags])
+      expect([code, stdout]).to.deep.equal([1, ''])
+      return stderr
+    }
+    expect(await refusal('--text', 'words', '--model', 'mlp')).to.match(
+      /^SHAPE_MISMATCH: data .*: its samples are ids of tokens where model mlp takes numbers; begin it with an embedding/
+    )
+    const rows = Array.from({ length: 40 }, (_, i) => `${i % 7},${i % 2 ? 'yes' : 'no'}`).join('\n')
+    const table = await folder.write('numbers.csv', Buffer.from(`x,kind\n${rows}`))
+    expect(await refusal('--data', table, '--model', 'text-classifier')).to.match(
+      /^SHAPE_MISMATCH: data numbers\.csv: its samples are numbers where model text-classifier takes ids of tokens; /
+    )
+  })
+
   it('classifies texts, and the rows of a table', async () => {
     const { lines, stderr } = await run(['predict', model, 'bcdx', 'bcdy', '--json'])
     expect(
