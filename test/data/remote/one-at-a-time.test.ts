@@ -28,7 +28,7 @@ describe('What writes a file one at a time', () => {
         return text
       })
     expect(await Promise.all(['a', 'b', 'c'].map(write))).to.deep.equal(['a', 'b', 'c'])
-    expect([...readFileSync(path, 'utf8')].sort().join('')).to.equal('abc')
+    expect(readFileSync(path, 'utf8').split('').sort().join('')).to.equal('abc')
     expect(waited).to.be.at.least(2)
     expect(readdirSync(join(folder.path, 'below'))).to.deep.equal(['file.bin'])
   })
