@@ -2,6 +2,5 @@
 export const builtin = {
   childProcess: () => process.getBuiltinModule('node:child_process'),
   crypto: () => process.getBuiltinModule('node:crypto'),
-  readline: () => process.getBuiltinModule('node:readline'),
   v8: () => process.getBuiltinModule('node:v8')
 }

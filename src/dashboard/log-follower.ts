@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
+import { LineSplitter } from '../observe/line-splitter.js'
 import { logsOf } from '../observe/read-runs.js'
 import { parsedLine } from '../observe/runs-of-log.js'
 import { RunBoard } from './run-board.js'
@@ -6,8 +7,6 @@ import type { DashboardSource } from './dashboard.js'
 
 /** Bytes that are read at a time. */
 const CHUNK = 2 ** 18
-/** A line that is longer is skipped: no event is. */
-const LONGEST_LINE = 2 ** 22
 /** The newest runs of a folder that are shown, and kept: a folder may have thousands. */
 const MOST_RUNS = 64
 /** Milliseconds between two looks for new files, and at those that have not been written lately. */
@@ -19,8 +18,7 @@ const SILENCE = 60
 interface FollowedLog {
   readonly path: string
   position: number
-  rest: string
-  skips: boolean
+  lines: LineSplitter
   /** Nothing has been written to it for a while. */
   isQuiet: boolean
 }
@@ -67,7 +65,7 @@ export class LogFollower implements DashboardSource {
   async #findFiles(): Promise<void> {
     this.#lookedForFiles = performance.now()
     for (const path of await logsOf(this.#path))
-      if (!this.#logs.has(path)) this.#logs.set(path, { path, position: 0, rest: '', skips: false, isQuiet: false })
+      if (!this.#logs.has(path)) this.#logs.set(path, { path, position: 0, lines: new LineSplitter(), isQuiet: false })
   }
 
   async #readOn(log: FollowedLog): Promise<void> {
@@ -76,17 +74,11 @@ export class LogFollower implements DashboardSource {
     if (size === log.position) return
     await using file = await open(log.path, 'r')
     // A file that has become shorter is another one.
-    if (size < log.position) Object.assign(log, { position: 0, rest: '', skips: false })
+    if (size < log.position) Object.assign(log, { position: 0, lines: new LineSplitter() })
     while (log.position < size) {
       const text = await this.#chunk(file, log)
       if (text === '') return
-      const lines = (log.rest + text).split('\n')
-      log.rest = lines.pop()!
-      for (const line of lines) {
-        if (!log.skips) this.#take(line, log)
-        log.skips = false
-      }
-      if (log.rest.length > LONGEST_LINE) Object.assign(log, { rest: '', skips: true })
+      for (const line of log.lines.push(text)) this.#take(line, log)
     }
   }
 

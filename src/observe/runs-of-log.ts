@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { builtin } from '../builtin-modules.js'
 import type {
   EvaluatedEvent,
   FailedEvent,
@@ -10,6 +9,7 @@ import type {
   RunEvent,
   StartedEvent
 } from './events.js'
+import { LineSplitter } from './line-splitter.js'
 import { WayBack } from './way-back.js'
 
 /** A run, read from its log. */
@@ -47,10 +47,14 @@ type RunsOfLog = Map<string, { readonly recorded: UnfinishedRun; readonly wayBac
 /** The runs of a log, in the order in which they began. Skips lines that are not whole events. Throws the system's error. */
 export async function runsOfLog(file: string): Promise<RecordedRun[]> {
   const runs: RunsOfLog = new Map()
-  for await (const text of builtin.readline().createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
-    const line = parsedLine(text)
+  const lines = new LineSplitter()
+  const takeLine = (text: string | undefined) => {
+    const line = text === undefined ? undefined : parsedLine(text)
     if (line) take(line, runs, file)
   }
+  // Not by node:readline: a line that is longer than any text may be ends the process.
+  for await (const text of createReadStream(file, 'utf8')) for (const line of lines.push(text as string)) takeLine(line)
+  takeLine(lines.takeRest())
   return [...runs.values()].map(({ recorded }) => recorded)
 }
 

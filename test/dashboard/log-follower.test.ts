@@ -87,6 +87,13 @@ describe('a log that is followed', () => {
     expect(board!.facts.state).to.equal('completed')
   })
 
+  it('shows the end of a run that has sent much to its learners: it is one line with all of that', async () => {
+    const log = join(folder, 'a.jsonl')
+    const interventions = [{ round: 1, iteration: 1, kind: 'message', place: 0, method: 'm', args: ['x'.repeat(5e6)] }]
+    writeFileSync(log, begin('a') + line('a', { ...FINISHED, interventions }))
+    expect((await LogFollower.open(log)).boards[0]!.facts.state).to.equal('completed')
+  })
+
   it('shows the newest runs of thousands, and keeps nothing of the others', async () => {
     const log = join(folder, 'a.jsonl')
     const runs = 1500

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs, { readdirSync, readlinkSync } from 'node:fs'
-import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -184,6 +184,15 @@ describe('the record of a run', function () {
       expect(run!.logged.map(({ metrics }) => metrics['loss'])).to.deep.equal(left)
       expect(run!.evaluated.map(({ testLoss }) => testLoss)).to.deep.equal(left)
     }
+  })
+
+  it('is read beside a file that has no line which a text could hold', async () => {
+    const logs = at('beside zeros')
+    await mkdir(logs)
+    await writeFile(join(logs, 'log.jsonl'), `${JSON.stringify({ run: 'sound', time: 1, event: 'run', options: {} })}\n`)
+    await writeFile(join(logs, 'zeros.jsonl'), '')
+    await truncate(join(logs, 'zeros.jsonl'), 600 * 2 ** 20)
+    expect((await readRuns(logs)).map(({ run }) => run)).to.deep.equal(['sound'])
   })
 
   it('is read beside what is no log, and beside times that no calendar has', async () => {
