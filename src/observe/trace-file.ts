@@ -1,11 +1,13 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
-import { unwritableFile } from '../formats/file-errors.js'
+import { unwritableFile, type Unwritten } from '../formats/file-errors.js'
 import { sharedClock } from './trace-ring.js'
 
 type Arguments = Readonly<Record<string, unknown>>
 
 /** The id of the job in the file: it is the only process there. */
 const PROCESS = 1
+/** What the warning says is left where the trace ends early: an older file at its place has gone when it began. */
+const LEFT = 'the run goes on, and the trace up to here stays'
 
 /**
  * A trace in Chrome's format, for Perfetto or chrome://tracing, with one row per actor. Only whole lines are written. If the process is killed, the
@@ -69,7 +71,7 @@ export class TraceFile {
   /** A failure, such as a full disk, ends the trace with a warning, and not the run. */
   #write(text: string): void {
     try {
-      this.#guard(() => writeFileSync(this.#file, text))
+      this.#guard(() => writeFileSync(this.#file, text), { needed: Buffer.byteLength(text), left: LEFT })
       this.#length += Buffer.byteLength(text)
     } catch (error) {
       process.emitWarning(error as Error)
@@ -118,11 +120,11 @@ export class TraceFile {
     return microseconds(clock - this.#began)
   }
 
-  #guard<T>(work: () => T): T {
+  #guard<T>(work: () => T, unwritten?: Unwritten): T {
     try {
       return work()
     } catch (error) {
-      throw unwritableFile(this.#path, error)
+      throw unwritableFile(this.#path, error, unwritten)
     }
   }
 }

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import fs, { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -8,6 +9,7 @@ import { sharedClock, TraceRing, type TraceSpan } from '../../src/observe/trace-
 import { Trace } from '../../src/observe/trace.js'
 import { TraceFile } from '../../src/observe/trace-file.js'
 import { skip } from '../support/skip.js'
+import { warningsIn } from '../support/warnings.js'
 
 describe('a trace file', () => {
   let folder: string
@@ -29,6 +31,32 @@ describe('a trace file', () => {
     trace.close()
     const names = (JSON.parse(readFileSync(path, 'utf8')) as { name: string }[]).map(({ name }) => name)
     expect(names).to.deep.equal(['process_name', 'thread_name', 'work', 'not yet flushed', 'end'])
+  })
+})
+
+describe('a trace file on a full disk', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'trace-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('ends with a warning, which promises no older file: that went when the trace began', async () => {
+    const trace = new TraceFile(join(folder, 'full.json'), 'job')
+    const { writeFileSync } = fs
+    fs.writeFileSync = () => {
+      throw Object.assign(new Error('told to fail'), { code: 'ENOSPC' })
+    }
+    syncBuiltinESMExports()
+    const warnings = await warningsIn(async () => {
+      trace.instant('learner 0', 'there is no room for it', {})
+      trace.close()
+    }).finally(() => {
+      fs.writeFileSync = writeFileSync
+      syncBuiltinESMExports()
+    })
+    expect(warnings).to.have.length(1)
+    expect(warnings[0])
+      .to.match(/full\.json: the disk is full .* it needs \d+ bytes.*the trace up to here stays/)
+      .and.not.contain('unchanged')
   })
 })
 
