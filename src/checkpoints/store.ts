@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { ArbalestError, messageOf, warn } from '../errors.js'
+import { ArbalestError, messageOf, printable, warn } from '../errors.js'
 import { isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import type { Monitored } from '../options/until.js'
@@ -98,7 +98,7 @@ export async function holdFolder(folder: string): Promise<AsyncDisposable> {
     await access(folder, constants.W_OK | constants.X_OK)
     lock = await FolderLock.take(folder)
   } catch (cause) {
-    throw cause instanceof ArbalestError ? cause : unwritableFile(folder, cause)
+    throw cause instanceof ArbalestError ? cause : noFolder(folder, cause)
   }
   return {
     async [Symbol.asyncDispose]() {
@@ -107,6 +107,14 @@ export async function holdFolder(folder: string): Promise<AsyncDisposable> {
       if (made !== undefined) await rmdir(folder).catch(() => {})
     }
   }
+}
+
+function noFolder(folder: string, cause: unknown): ArbalestError {
+  if (isOfFullDisk(cause)) return unwritableFile(folder, cause)
+  const message = printable(
+    `checkpoint.dir: received ${folder}; no checkpoints can be written there (${messageOf(cause)}); name a folder that may be written, or one that does not exist yet`
+  )
+  return new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: 'checkpoint.dir', file: folder } })
 }
 
 /**

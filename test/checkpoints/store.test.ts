@@ -234,7 +234,10 @@ describe('The store of checkpoints', function () {
 
   it('says before any work that a folder cannot be written', async () => {
     await writeFile(join(folder.path, 'file'), '')
-    await refused('WRITE_FAILED', () => CheckpointStore.open(join(folder.path, 'file')), 'file')
+    await symlink(join(folder.path, 'nowhere'), join(folder.path, 'link'))
+    await mkdir(join(folder.path, 'locked', '.lock'), { recursive: true })
+    for (const [name, why] of [['file', 'EEXIST'], ['link', 'EEXIST'], ['locked', '.lock']] as const) // prettier-ignore
+      await refused('WRITE_FAILED', () => CheckpointStore.open(join(folder.path, name)), `checkpoint.dir: received ${folder.path}/${name}`, why, 'name a folder') // prettier-ignore
   })
 
   it('says that it cannot be written where a file is taken away meanwhile', async () => {
