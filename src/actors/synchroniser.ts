@@ -1,5 +1,5 @@
 import type { Engine, GroupRule, GroupSpec, GroupStatus, Handle, RoundFigures, RuleChange, SnapshotContents } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { parameterTensors } from '../formats/tensor.js'
 import { poll } from '../poll.js'
 import { changedRule } from '../rules/changed-rule.js'
@@ -159,6 +159,9 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   set(change: SettingChange): DeferredReply<RunPlace> {
+    // Of a number nothing would be changed, and nobody told.
+    if (typeof change !== 'object' || change === null || Array.isArray(change))
+      throw invalidOption('set', change, 'give an object of what changes, such as { learningRate: 0.01 }')
     if (this.#control) return new DeferredReply(this.#control.request({ ...change, kind: 'set' }) as Promise<RunPlace>)
     this.changeRule(ruleChangeOf(change))
     const place = this.#place()

@@ -224,6 +224,8 @@ describe('the actors of a run', () => {
     await refused('INVALID_OPTION', () => supervisor.ask.resize(0), 'learners')
     await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 3 }), 'alpha')
     await refused('INVALID_OPTION', () => synchroniser.ask.set({ speed: 3 } as never), 'speed')
+    for (const none of [0.01, null, undefined, []])
+      await refused('INVALID_OPTION', () => synchroniser.ask.set(none as never), 'set: received', '{ learningRate: 0.01 }')
     await refused('INVALID_STATE', () => supervisor.ask.tuning(true), 'tuner')
     await refused('INVALID_STATE', () => checkpoints.ask.save(), 'checkpoint')
     await refused('INVALID_STATE', () => feeder.ask.status(), 'memory')
