@@ -24,6 +24,8 @@ export interface ResettableTimer {
   set(at: number): void
   /** Nothing is due any more: the timer keeps no process alive; its action may still be called once. */
   unref(): void
+  /** As `unref`, for good: nothing keeps the action. */
+  cancel(): void
 }
 
 /** The most milliseconds that a timer of Node's takes; with more it would fire at once. */
@@ -68,6 +70,11 @@ class RealTimer implements ResettableTimer {
     this.#timer?.unref()
   }
 
+  cancel(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   #fire(): void {
     this.#timer = undefined
     this.#action()
@@ -104,7 +111,8 @@ export class VirtualClock implements Clock {
         cancel?.()
         cancel = this.after(at - this.#now, action)
       },
-      unref: () => cancel?.()
+      unref: () => cancel?.(),
+      cancel: () => cancel?.()
     }
   }
 

@@ -121,6 +121,8 @@ export class PendingAsks {
   close(reason: ExitReason): void {
     this.#closed = reason
     for (const [id, { method }] of this.#pending) this.settle(id, { error: this.#goneError(method, reason) })
+    // It would keep what belongs to the actor until the deadline of an ask that was answered long before.
+    this.#timer.cancel()
   }
 
   #goneError(method: string, reason: ExitReason, fix?: string): ArbalestError {

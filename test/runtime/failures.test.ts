@@ -8,6 +8,7 @@ import { refused } from '../support/codes.js'
 import { warningsIn } from '../support/warnings.js'
 import { rejection } from '../support/rejection.js'
 import { Faulty, type FaultyOptions } from './support/actors.js'
+import { heap } from './support/heap.js'
 
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
@@ -155,6 +156,21 @@ describe('actors that fail', () => {
     const faulty = await here()
     await refused('INVALID_OPTION', () => faulty.askWith({ deadline: NaN }).alive(), 'deadline: received NaN')
     expect(await faulty.askWith({ deadline: 1_000 }).alive()).to.equal(true)
+  })
+
+  it('are not kept by the deadlines of the asks that they have answered', async () => {
+    const comeAndGo = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const faulty = await here()
+        await faulty.askWith({ deadline: 3_600_000 }).alive()
+        await faulty.stop()
+      }
+    }
+    await comeAndGo(500)
+    const before = heap()
+    await comeAndGo(3_000)
+    // Of which each takes about 1 kB.
+    expect(heap() - before).to.be.below(1_000_000)
   })
 
   it('are asked any number of questions with one signal, without a warning', async () => {
