@@ -38,6 +38,12 @@ describe('a run in a program of few permissions', function () {
   ] as const)
     it(`under ${flags.join(' ')}`, () => expect(told(flags, training())).to.equal(said))
 
+  it('names the flag by which files may be written', () => {
+    const flags = [PERMISSION, '--allow-fs-read=*', '--allow-addons', '--allow-worker']
+    const fault = 'WRITE_FAILED: /tmp/checkpoints: it cannot be written (ERR_ACCESS_DENIED)'
+    expect(told(flags, training("checkpoint: '/tmp/checkpoints'"))).to.equal(`${fault}; start Node.js with --allow-fs-write for its folder`)
+  })
+
   it('tells of an error of syntax in a learner, without its line', async () => {
     await using folder = await Folder.make()
     const learner = pathToFileURL(await folder.write('learner.mjs', Buffer.from('export default class { step( }')))

@@ -69,7 +69,9 @@ export function unwritableFile(
       data: { file, ...(needed !== undefined && { needed }), ...(free !== undefined && { free }) }
     })
   }
-  const fix = 'name a file in a folder that exists, that you may write to, and that has space'
+  const usual = 'name a file in a folder that exists, that you may write to, and that has space'
+  // So Node.js says under --permission.
+  const fix = reason(cause) === 'ERR_ACCESS_DENIED' ? 'start Node.js with --allow-fs-write for its folder' : usual
   return new ArbalestError('WRITE_FAILED', `${named(file)}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
 }
 
