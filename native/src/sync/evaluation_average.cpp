@@ -40,7 +40,7 @@ double EvaluationAverage::blend_factor() const {
   if (taken_ == 0) return 1;
   const auto count = static_cast<double>(taken_ + 1);
   if (spec_.kind != EvaluationAverageSpec::Kind::ema) return 1 / count;
-  // The sum of all weights is one from the first round on, so that the models of the beginning measure_norms no more than their age says:
+  // The sum of all weights is one from the first round on, so that the models of the beginning weigh no more than their age says:
   // the correction of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
   return (1 - spec_.decay) / (1 - std::pow(spec_.decay, count));
 }

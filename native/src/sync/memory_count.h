@@ -22,10 +22,11 @@ struct MemoryCount {
   size_t windows = 0;   // on each device, to the vectors of the second tier
 };
 
-// A replica that is bound to `programs`; without a group, or as a member of one. Throws as the run itself would.
-// `moved`: the vectors that lie in the second tier and are not counted.
+// The vectors that lie in the second tier and are not counted.
 enum class CountedMove : uint8_t { none, states, all };
+
+// Of a replica that is bound to `programs`; without a group, or as a member of one. Throws as the run itself would.
 MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group, std::span<const Program* const> programs,
-                         CountedMove moved = CountedMove::none);
+                         CountedMove move = CountedMove::none);
 
 }  // namespace arbalest

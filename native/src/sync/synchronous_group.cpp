@@ -6,6 +6,7 @@
 #include "core/buckets.h"
 
 namespace arbalest {
+
 std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout, bool pulls, const BucketSizes& sizes) {
   if (rule.central != CentralRule::optimiser) return level_buckets(layout.length(), layout.type(), sizes);
   const bool by_parts = pulls && !rule.pulls_whole && rule.slack == 0;
