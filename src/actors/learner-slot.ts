@@ -260,15 +260,17 @@ export class LearnerSlot {
     return occupant
   }
 
+  /** A learner fails once, whatever comes of it later. */
   #fail(occupant: Occupant, error: Error): void {
     if (occupant.failed || this.#closed) return occupant.givenUp.resolve()
     occupant.failed = true
-    this.#replace(occupant.learner, error, occupant.heartbeat.steps === 0)
+    this.#lose(occupant.learner, error, occupant.heartbeat.steps === 0)
     void occupant.ref.stop({ deadline: STOP_DEADLINE })
     occupant.givenUp.resolve()
   }
 
-  #replace(learner: number, error: Error, beforeFirstStep: boolean): void {
+  /** The learner leaves the group, and another one starts in its place, unless the run ends by this or too many have failed there. */
+  #lose(learner: number, error: Error, beforeFirstStep: boolean): void {
     const { engine, group, rank, limits, nextLearner, onFailure, record, leavesVacant } = this.#options
     const { round, iterations: iteration } = engine.groupStatus(group)
     const departure = engine.evict(group, learner, record.planned(rank))
@@ -287,19 +289,19 @@ export class LearnerSlot {
     this.#failedBeforeFirstStep = beforeFirstStep
     const replacedBy = replaceable ? nextLearner() : null
     const none = () => (this.#awaiting ? this.#noLearner() : tooManyFailures(learner, rank, this.#firstError!, error, limits))
-    this.#setOccupant(replacedBy === null ? Promise.reject(endsRun ? error : none()) : this.#successor(replacedBy))
+    this.#setOccupant(replacedBy === null ? Promise.reject(endsRun ? error : none()) : this.#startSuccessor(replacedBy))
     if (endsRun) return
     onFailure({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
   }
 
   /** Starts the next learner; if the failed one was a member of the group, so is this one from the next round on. */
-  async #successor(learner: number): Promise<Occupant> {
+  async #startSuccessor(learner: number): Promise<Occupant> {
     let occupant: Occupant
     try {
       occupant = await this.#spawn(learner)
     } catch (error) {
       if (this.#closed) throw error
-      this.#replace(learner, asError(error), true)
+      this.#lose(learner, asError(error), true)
       return this.#occupant
     }
     if (this.#member && !this.#closed && !occupant.failed) {

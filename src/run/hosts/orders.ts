@@ -12,9 +12,8 @@ import type { HostAnswer, HostCall } from './host-calls.js'
  * What the first host tells the others. They obey one order after another; an order that trains is done when their learners rest again.
  *
  * - `prepare`: their options are equal as far as they are known before the data is opened.
- * - `begin`: all hosts agree in what they are about to train. If the run goes on from a checkpoint, the bytes of its files follow as messages: that of the
- *   group, then those of the learners in the places that are named.
- *   `population` is that of all hosts.
+ * - `begin`: all hosts agree in what they are about to train, and `population` is that of all. If the run goes on from a checkpoint, the bytes of its files follow
+ *   as messages: that of the group, then those of the learners in the places that are named.
  * - `serve`: to hubs alone: they make their part of the group. The first central model follows as a message, then the vectors of the checkpoint that are named.
  * - `gather`: the learners that have joined begin their first step, and rest in it.
  * - `resized`: so many learners train on all hosts from now on.
@@ -65,8 +64,7 @@ export type ToLeader = Report | HostCall | HostAnswer
  * What the others tell the first host.
  *
  * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named, and then those of the vectors of the group
- *   that were asked for. `meets` has all places of the host in the order
- *   in which its learners meet.
+ *   that were asked for. `meets` has all places of the host in the order in which its learners meet.
  * - `stop`: the user of that process asks for the end of the run.
  */
 export type Report =
