@@ -1,5 +1,5 @@
 /** Kinds of work of a learner; the ring stores the index of the kind. */
-export const SPAN_KINDS = ['run', 'load', 'forward', 'backward', 'exchange', 'update', 'step'] as const
+const SPAN_KINDS = ['run', 'load', 'forward', 'backward', 'exchange', 'update', 'step'] as const
 export type SpanKind = (typeof SPAN_KINDS)[number]
 
 /** One stretch of a learner's work. */

@@ -21,7 +21,7 @@ const UNITS: Readonly<Record<string, number>> = {
 const FIX = "use bytes such as '2GiB' or '800MiB', a part of the device's memory such as '75%', or 'auto'"
 
 /** Undefined for what is no limit. */
-export function deviceMemoryLimit(given: unknown): DeviceMemoryLimit | undefined {
+function deviceMemoryLimit(given: unknown): DeviceMemoryLimit | undefined {
   if (given === 'auto') return given
   const text = typeof given === 'number' ? String(given) : typeof given === 'string' ? given : ''
   const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?) ?([a-zA-Z]*|%)$/.exec(text) ?? []

@@ -52,7 +52,7 @@ const racks = list<readonly number[], readonly number[]>(
 )
 
 /** `0,1;2,3` */
-export const racksFromText: FromText = (given, refuse) => {
+const racksFromText: FromText = (given, refuse) => {
   if (!/^\d+(,\d+)*(;\d+(,\d+)*)*$/.test(given)) throw refuse('use ranks by rack, as in 0,1;2,3')
   return given.split(';').map((rack) => rack.split(',').map(Number))
 }

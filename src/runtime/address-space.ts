@@ -8,7 +8,7 @@ const THREAD = 800 * 2 ** 20
 const PROC = '/proc/self'
 
 /** The limit of this process's address space in bytes, as `ulimit -v` sets it; Infinity if there is none, or if it is not known. */
-export function addressSpaceLimit(proc = PROC): number {
+function addressSpaceLimit(proc = PROC): number {
   return Number(found(`${proc}/limits`, /^Max address space\s+(\d+)/m) ?? Infinity)
 }
 

@@ -12,7 +12,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export const DEFAULT_ASK_DEADLINE = 10_000
+const DEFAULT_ASK_DEADLINE = 10_000
 
 interface Pending {
   readonly method: string

@@ -137,10 +137,7 @@ function beginsIn(wanted: number, each: Intervention): boolean {
   return (each.kind === 'replace' || each.kind === 'death' || each.kind === 'join') && each.place === wanted
 }
 
-export function interventionsOf<const Kind extends Intervention['kind']>(
-  all: readonly Intervention[],
-  wanted: Kind
-): readonly OfKind<Kind>[] {
+function interventionsOf<const Kind extends Intervention['kind']>(all: readonly Intervention[], wanted: Kind): readonly OfKind<Kind>[] {
   return all.filter((each): each is OfKind<Kind> => each.kind === wanted)
 }
 

@@ -141,7 +141,7 @@ function scheduleFor(value: unknown): Schema<LearningRateSchedule> {
   return SCHEDULES[[...scheduleNames, 'warmup'].indexOf(given as string)] ?? NO_SCHEDULE
 }
 
-export const learningRateSchedule: Schema<LearningRateSchedule> = v.lazy(scheduleFor)
+const learningRateSchedule: Schema<LearningRateSchedule> = v.lazy(scheduleFor)
 
 /** A number, or a schedule. */
 export const learningRateOrSchedule = either([real({ above: 0 }), learningRateSchedule], (value) => (typeof value === 'number' ? 0 : 1))

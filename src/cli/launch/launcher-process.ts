@@ -31,7 +31,7 @@ export interface LauncherOutput {
 /**
  * The signal with which a launcher passes on the request to stop at the next round. Node.js uses SIGUSR1 itself; SIGUSR2 ends Hydra, which passes on SIGINT.
  */
-export const STOP_SIGNAL = { 'Open MPI': 'SIGUSR2', MPICH: 'SIGINT', Slurm: 'SIGUSR2' } as const
+const STOP_SIGNAL = { 'Open MPI': 'SIGUSR2', MPICH: 'SIGINT', Slurm: 'SIGUSR2' } as const
 
 const STATUS_BY_SIGNAL: Readonly<Record<string, number>> = { SIGINT: 130, SIGKILL: 137, SIGTERM: 143 }
 

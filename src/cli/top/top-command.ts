@@ -41,7 +41,7 @@ export const defineTop: DefineCommand = (command, { finish }) => {
  * `arbalest top`: shows the actors of this user's running jobs, every second. Leaves the terminal's modes unchanged, so that a signal may end it
  * at any time. Throws UNKNOWN_NAME for a process that has no job.
  */
-export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.WriteStream = process.stdout): Promise<ExitCode> {
+async function runTop({ json, once, pid }: TopOptions, output: NodeJS.WriteStream = process.stdout): Promise<ExitCode> {
   const poller = new JobPoller()
   checkPid(pid, await poller.begin())
   const screen = new Screen(output, { isOverwritten: !once })

@@ -41,7 +41,7 @@ export function summingRacks(exchange: RunExchange, racks: Racks, capacities: re
 }
 
 /** 0,1;2,3 */
-export function shownRacks(racks: Racks): string {
+function shownRacks(racks: Racks): string {
   return racks.map((rack) => rack.join(',')).join(';')
 }
 
