@@ -1,14 +1,12 @@
 import { METRIC_NAMES, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { option } from '../schema/group.js'
-import { either, kind, list, oneOf, real, whole } from '../schema/values.js'
+import { callable, either, kind, list, oneOf, real, whole } from '../schema/values.js'
 
 /** `stop` ends the run; any other value lets it continue. */
 export type Verdict = 'stop' | void
 
 type OnEvaluated = (event: EvaluatedEvent) => Verdict | Promise<Verdict>
-
-const isFunction = (value: unknown): boolean => typeof value === 'function'
 
 export const evaluationOptions = {
   /** Epochs, also parts of one, from one measurement of the central model to the next; 1 if omitted. */
@@ -34,7 +32,7 @@ export const evaluationOptions = {
   /** Which central model the trained model is: the `last` one (if omitted), or the one that was measured `best`, by `until.monitor`. */
   keep: option(oneOf(['last', 'best']), { text: 'the trained model: last, or the best measured', flag: '--keep <which>', default: 'last' }),
   /** Called after each measurement and awaited; the run ends there if the result is `stop`. An error that it throws ends the run as its failure. */
-  onEvaluated: option(kind<OnEvaluated>(isFunction, 'a function'), { text: 'called after each measurement' }),
+  onEvaluated: option(callable<OnEvaluated>(), { text: 'called after each measurement' }),
   /** Milliseconds within which `onEvaluated` must answer, else the run fails with DEADLINE_EXCEEDED; no limit if omitted. */
   onEvaluatedDeadline: option(
     either([real({ above: 0, unit: 'milliseconds' }), kind<number>(() => true, '')], (value) => (value === Infinity ? 1 : 0)),

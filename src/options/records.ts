@@ -1,6 +1,6 @@
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import type { StepEvent } from '../observe/events.js'
-import { either, kind, text, truth, whole } from '../schema/values.js'
+import { callable, either, text, truth, whole } from '../schema/values.js'
 
 const file = text('the path of a file to write')
 
@@ -37,8 +37,6 @@ export interface DashboardOptions extends GivenOptions<typeof dashboard> {}
 
 type OnStep = (step: StepEvent) => void | Promise<void>
 
-const isFunction = (value: unknown): boolean => typeof value === 'function'
-
 /** A page that shows runs while they train. */
 export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof dashboard>>(
   either([truth(), dashboard], (value) => (typeof value === 'boolean' ? 0 : 1)),
@@ -65,7 +63,7 @@ export const recordOptions = {
    * call. The learners wait if they are more than 8,192 iterations (or a round, if that is longer) ahead. An error that it throws ends the run as its failure. A
    * run that is stopped waits for a promise for at most another second, and makes no further calls then.
    */
-  onStep: option(kind<OnStep>(isFunction, 'a function'), {
+  onStep: option(callable<OnStep>(), {
     text: 'called for each iteration',
     also: ['on_train_batch_end', 'onTrainBatchEnd', 'onBatchEnd']
   }),

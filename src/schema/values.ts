@@ -85,6 +85,11 @@ export function kind<Value>(holds: (value: unknown) => boolean, what: string): S
   return withForm(v.custom<Value>(holds, `give ${what}`), { takes: what })
 }
 
+/** A function of the user's. */
+export function callable<Call>(): Schema<Call> {
+  return kind<Call>((value) => typeof value === 'function', 'a function')
+}
+
 /** A value, or null for none. */
 export function orNull<Input, Output>(schema: Schema<Input, Output>): Schema<Input | null, Output | null> {
   return v.nullable(schema)
