@@ -21,12 +21,12 @@ const require = createRequire(import.meta.url)
 let byRequire = false
 
 /**
- * From now on this thread loads modules of this package by `require`. `import()` opens all files of a module graph at once: with several threads that start,
+ * From now on this thread loads modules of this package by `require`, if that takes ES modules. `import()` opens all files of a module graph at once: with several threads that start,
  * more than a low limit of open files allows. Only threads of the runtime call this. In a thread of the user's, `require` may load a second copy of the
  * package (tsx), or fail (Jest).
  */
 export function loadByRequire(): void {
-  byRequire = true
+  byRequire = process.features.require_module
 }
 
 /** The exports of the module at this address, in JavaScript or TypeScript. */

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 
 const INDEX = new URL('../src/index.js', import.meta.url).href
@@ -65,6 +66,23 @@ describe("import 'arbalest'", () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
     expect(status, stderr).to.equal(0)
     expect(stdout.trim()).to.equal('completed')
+  }).timeout(60_000)
+
+  it('trains where `require` takes no ES modules, in a program and by the command line', () => {
+    const flag = '--no-experimental-require-module'
+    const program = `
+      const { train } = await import(${JSON.stringify(INDEX)})
+      console.log((await train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 4 } }).finished).reason)`
+    const cli = fileURLToPath(new URL('../../bin/arbalest.js', import.meta.url))
+    for (const [args, said] of [
+      [['--input-type=module', '-e', program], 'completed'],
+      [[cli, 'train', '--no-config', '--model', 'mlp', '--steps', '4'], 'finished after']
+    ] as const) {
+      const env = { ...process.env, NODE_OPTIONS: flag }
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+      expect(status, stderr).to.equal(0)
+      expect(stdout).to.include(said)
+    }
   }).timeout(60_000)
 
   it('loads the readers of a kind of files when one is opened', () => {

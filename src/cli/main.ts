@@ -11,10 +11,15 @@ import { keepHangUpIgnored } from './hang-up.js'
 import { missingCommand } from './missing-command.js'
 import { OutputLoss } from './output-loss.js'
 
-/** Loads modules one after the other. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
-const load = createRequire(import.meta.url)
-const { isHubProcess } = load('../hosts/launcher.js') as typeof Launcher
-const { isFirstProcess, jobOfProcess } = load('../hosts/tenants.js') as typeof Tenants
+const require = createRequire(import.meta.url)
+
+/** Loads modules one after the other, where `require` takes ES modules. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
+async function load(path: string): Promise<unknown> {
+  return process.features.require_module ? require(path) : import(new URL(path, import.meta.url).href)
+}
+
+const { isHubProcess } = (await load('../hosts/launcher.js')) as typeof Launcher
+const { isFirstProcess, jobOfProcess } = (await load('../hosts/tenants.js')) as typeof Tenants
 
 interface CommandEntry {
   readonly name: string
@@ -157,7 +162,7 @@ const COMMANDS: readonly CommandEntry[] = [
 ]
 
 /** The command line with the flags of the `selected` command. */
-function commandLine(selected: string | undefined, output: OutputLoss, finish: (code: ExitCode) => void): Command {
+async function commandLine(selected: string | undefined, output: OutputLoss, finish: (code: ExitCode) => void): Promise<Command> {
   const program = new Command('arbalest')
     .description('Trains deep networks with many small-batch learners on each device.')
     .version(version())
@@ -167,8 +172,10 @@ function commandLine(selected: string | undefined, output: OutputLoss, finish: (
   for (const { name, description, module, imports = [], exported, hasJson = true } of COMMANDS) {
     const command = program.command(name).description(description).allowExcessArguments(false)
     if (name !== selected) continue
-    const { [exported]: define } = load(module) as Readonly<Record<string, DefineCommand>>
-    command.hook('preAction', () => imports.forEach((each) => load(each)))
+    const { [exported]: define } = (await load(module)) as Readonly<Record<string, DefineCommand>>
+    command.hook('preAction', async () => {
+      for (const each of imports) await load(each)
+    })
     define!(command, { version: version(), output, finish })
     if (hasJson)
       command
@@ -195,10 +202,10 @@ function version(): string {
 const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unknownOption']
 
 /** An error of commander as one of ours, which refers to the help of the `selected` command. */
-function usageError(error: CommanderError, selected: string | undefined): ArbalestError {
+async function usageError(error: CommanderError, selected: string | undefined): Promise<ArbalestError> {
   const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
-  const meant = error.code === 'commander.unknownOption' && selected === 'train' ? flagMeantBy(text) : undefined
+  const meant = error.code === 'commander.unknownOption' && selected === 'train' ? await flagMeantBy(text) : undefined
   if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
   const names = COMMANDS.map(({ name }) => name)
   const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
@@ -206,8 +213,8 @@ function usageError(error: CommanderError, selected: string | undefined): Arbale
 }
 
 /** The flag of `train` that an unknown one stands for, if that is how another library calls the option. */
-function flagMeantBy(message: string): string | undefined {
-  const { flagMeantBy: find } = load('./train-flags.js') as { readonly flagMeantBy: (typed: string) => string | undefined }
+async function flagMeantBy(message: string): Promise<string | undefined> {
+  const { flagMeantBy: find } = (await load('./train-flags.js')) as { readonly flagMeantBy: (typed: string) => string | undefined }
   return find(/'(--[^']*)'/.exec(message)?.[1] ?? '')
 }
 
@@ -228,7 +235,7 @@ async function carryOut(program: Command, argv: readonly string[], selected: str
     if (!(error instanceof CommanderError)) throw error
     // Help that was asked for.
     if (error.exitCode === 0) return
-    throw error.code === 'commander.help' ? missingCommand(program, argv) : usageError(error, selected)
+    throw error.code === 'commander.help' ? missingCommand(program, argv) : await usageError(error, selected)
   }
 }
 
@@ -239,11 +246,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   const selected = selectedCommand(argv)
   let code: ExitCode = EXIT.done
   try {
-    await carryOut(
-      commandLine(selected, new OutputLoss(process), (result) => (code = result)),
-      argv,
-      selected
-    )
+    await carryOut(await commandLine(selected, new OutputLoss(process), (result) => (code = result)), argv, selected)
     return code
   } catch (failure) {
     // Most errors meet all processes that a launcher has started: one of them tells it, and only the first one writes to stdout.
