@@ -15,7 +15,7 @@ const TOLD_FIRST = [
 ]
 /** Files, folders and ports; and what follows from another option. */
 const UNTOLD =
-  /^(log|logDir|tensorboard|trace|dataDir|save|signal|checkpoint|dashboard|metricsPort|population|supervision)(\.|$)|^until\.minDelta$|^learningRateScale$/
+  /^(log|logDir|tensorboard|trace|dataDir|signal|checkpoint|dashboard|metricsPort|population|supervision)(\.|$)|^until\.minDelta$|^learningRateScale$/
 /** Names for paths that say little by themselves, or are long. */
 const SHORT: Readonly<Record<string, string>> = {
   'optimiser.learningRate.learningRate': 'rate',
