@@ -74,10 +74,14 @@ function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): r
   const [first, ...others] = was === undefined ? [] : differencesIn('', was, JSON.parse(now[MEANING]!))
   if (first) {
     const more = others.length > 0 ? `, and ${others.length} more` : ''
-    return refused(`its ${first.path.slice(1)} is ${shown(first.is)}, where the checkpoint ${folder} was made with ${shown(first.was)}${more}`)
+    return refused(
+      `its ${first.path.slice(1)} is ${shown(first.is)}, where the checkpoint ${folder} was made with ${shown(first.was)}${more}`
+    )
   }
   const isOther = recorded[CONTENT] !== undefined && recorded[CONTENT] !== now[CONTENT]
-  return isOther ? refused(`the checkpoint ${folder} was made with other samples, or with another preparation of them, of this name and shape`) : []
+  return isOther
+    ? refused(`the checkpoint ${folder} was made with other samples, or with another preparation of them, of this name and shape`)
+    : []
 }
 
 /** An option that has two values. */

@@ -57,10 +57,7 @@ describe('A run that differs from the checkpoint that it would resume', () => {
 
   it('is told of a data set of the same name and shape that has other samples, or prepares them otherwise', async () => {
     const before = identity()
-    const others = [
-      await digits({ seed: 1, samples: 100 }),
-      { ...data, mean: data.mean.map((each) => each + 1) }
-    ]
+    const others = [await digits({ seed: 1, samples: 100 }), { ...data, mean: data.mean.map((each) => each + 1) }]
     for (const other of others) {
       const now = identityOf(modelNamed('mlp', { input: [1, 28, 28], classes: 10 }), other, layout, settingsOf({ model: 'mlp' }))
       const error = thrown(() => checkIdentity('kept/7', before, now))
