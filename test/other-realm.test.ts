@@ -81,7 +81,7 @@ describe('a program in another realm, as tests of Jest are', function () {
       }`
     expect(output(refusals).split('\n')).to.deep.equal([
       'true spill: received /nowhere; No such file or directory: give a folder on a disk',
-      'true /proc/nowhere: it cannot be written (ENOENT); name a file in a folder that exists, that you may write to, and that has space'
+      "true checkpoint.dir: received /proc/nowhere; no checkpoints can be written there (ENOENT: no such file or directory, mkdir '/proc/nowhere'); name a folder that may be written, or one that does not exist yet"
     ])
   })
 })

@@ -68,8 +68,10 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
 
 /** Data of the same name and shapes that is other data: the first of what its numbers stand for that has changed, or else that its samples have. */
 function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): readonly ArbalestError[] {
-  const { name } = JSON.parse(now['data']!) as { readonly name: string }
-  const refused = (found: string) => [invalidOption('data', name, `${found}: use the data as it was, or another folder of checkpoints`)]
+  const refused = (found: string) => {
+    const { name } = JSON.parse(now['data']!) as { readonly name: string }
+    return [invalidOption('data', name, `${found}: use the data as it was, or another folder of checkpoints`)]
+  }
   const was = recordedValue(folder, recorded, MEANING)
   const [first, ...others] = was === undefined ? [] : differencesIn('', was, JSON.parse(now[MEANING]!))
   if (first) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { ArbalestError, messageOf, printable, warn } from '../errors.js'
-import { isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
+import { isDeniedByNode, isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import type { Monitored } from '../options/until.js'
 import { Checkpoint } from './checkpoint.js'
@@ -110,7 +110,7 @@ export async function holdFolder(folder: string): Promise<AsyncDisposable> {
 }
 
 function noFolder(folder: string, cause: unknown): ArbalestError {
-  if (isOfFullDisk(cause)) return unwritableFile(folder, cause)
+  if (isOfFullDisk(cause) || isDeniedByNode(cause)) return unwritableFile(folder, cause)
   const message = printable(
     `checkpoint.dir: received ${folder}; no checkpoints can be written there (${messageOf(cause)}); name a folder that may be written, or one that does not exist yet`
   )

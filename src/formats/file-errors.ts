@@ -70,9 +70,13 @@ export function unwritableFile(
     })
   }
   const usual = 'name a file in a folder that exists, that you may write to, and that has space'
-  // So Node.js says under --permission.
-  const fix = reason(cause) === 'ERR_ACCESS_DENIED' ? 'start Node.js with --allow-fs-write for its folder' : usual
+  const fix = isDeniedByNode(cause) ? 'start Node.js with --allow-fs-write for its folder' : usual
   return new ArbalestError('WRITE_FAILED', `${named(file)}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
+}
+
+/** Whether a file is refused by Node.js itself, under --permission. */
+export function isDeniedByNode(cause: unknown): boolean {
+  return reason(cause) === 'ERR_ACCESS_DENIED'
 }
 
 /** The longest path that a message shows whole, in characters. */

@@ -131,7 +131,7 @@ export class WorkerThread {
       this.#closed = true
       this.#cancelLinger?.()
       this.#cancelCheck?.()
-      for (const { exited } of [...this.#listeners]) exited({ code, error: uncaught })
+      for (const { exited } of this.#listeners) exited({ code, error: uncaught })
     })
     if (heartbeat) this.#checkHeartbeat(new Int32Array(heartbeat.memory), timeout! / CHECKS, 0, 0)
   }
@@ -172,7 +172,7 @@ export class WorkerThread {
       const missing = now === last && now > 0 ? missed + 1 : 0
       if (missing < CHECKS) return this.#checkHeartbeat(count, every, now, missing)
       this.#closed = true
-      for (const { heartbeatLost } of [...this.#listeners]) heartbeatLost()
+      for (const { heartbeatLost } of this.#listeners) heartbeatLost()
     })
   }
 }

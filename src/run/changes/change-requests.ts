@@ -101,6 +101,6 @@ export class ChangeRequests implements RunControl {
   }
 
   #tell(): void {
-    for (const listener of [...this.#listeners]) listener()
+    for (const listener of this.#listeners) listener()
   }
 }

@@ -69,16 +69,16 @@ export class Interventions {
    * which the run would wait otherwise. Settles as `work` does.
    */
   async makeDuring<Result>(work: Promise<Result>, placeOf: () => Promise<RunPlace>, make: MakeChange): Promise<Result> {
-    let isOver = false
+    const over = new AbortController()
     let woken = deferred()
     const endWatch = this.requests.watch(() => woken.resolve())
-    const over = () => {
-      isOver = true
+    const end = () => {
+      over.abort()
       woken.resolve()
     }
-    work.then(over, over)
+    work.then(end, end)
     try {
-      while (!isOver && !this.#stop.aborted) {
+      while (!over.signal.aborted && !this.#stop.aborted) {
         woken = deferred()
         if (this.requests.isWaiting) await this.#makeWaiting(await placeOf(), make)
         else await woken.promise
