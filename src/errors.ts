@@ -113,7 +113,7 @@ export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || types.isNativeError(thrown)
   } catch {
-    // A Proxy may throw whatever is asked of it.
+    // A Proxy may throw at any access.
     return false
   }
 }

@@ -260,7 +260,7 @@ export class LearnerSlot {
     return occupant
   }
 
-  /** A learner fails once, whatever comes of it later. */
+  /** Handles the first failure of a learner, and ignores later ones. */
   #fail(occupant: Occupant, error: Error): void {
     if (occupant.failed || this.#closed) return occupant.givenUp.resolve()
     occupant.failed = true

@@ -159,7 +159,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   set(change: SettingChange): DeferredReply<RunPlace> {
-    // Of a number nothing would be changed, and nobody told.
+    // A number would change nothing, and no error would say so.
     if (typeof change !== 'object' || change === null || Array.isArray(change))
       throw invalidOption('set', change, 'give an object of what changes, such as { learningRate: 0.01 }')
     if (this.#control) return new DeferredReply(this.#control.request({ ...change, kind: 'set' }) as Promise<RunPlace>)

@@ -60,8 +60,8 @@ function checkReadable(path: string, text: Buffer): void {
   } catch (cause) {
     const what = cause instanceof ArbalestError ? `${String(cause.data['where'])}: ${String(cause.data['found'])}` : messageOf(cause)
     const message =
-      `checkpoint: its list could not be read again (${what}), for it has every measurement and all that programs have sent to the learners; ` +
-      'measure less often (evaluateEvery), or send less, such as the name of a file instead of what it holds'
+      `checkpoint: its manifest could not be read again (${what}): it holds every measurement and every message to the learners; ` +
+      'measure less often (evaluateEvery), or send less, such as the name of a file instead of its content'
     throw new ArbalestError('WRITE_FAILED', message, { cause, data: { file: path, bytes: text.byteLength } })
   }
 }

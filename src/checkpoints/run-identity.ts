@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { contentHash } from '../data/content-hash.js'
+import { contentHash, hashOf } from '../data/content-hash.js'
 import { type Dataset, isStreamed } from '../data/dataset.js'
 import { invalidOption, shown, together, type ArbalestError } from '../errors.js'
 import { corruptFile } from '../formats/file-errors.js'
@@ -13,18 +12,18 @@ import type { Settings } from '../options/settings.js'
  */
 export type RunIdentity = Readonly<Record<string, string>>
 
-/** What checkpoints of older versions do not have: it may be missing there. */
-const MEANING = 'meaning'
+/** Checkpoints of older versions have neither this nor the content. Hosts that differ are told these names. */
+const MEANING = 'data (its meaning)'
 
 /** What the numbers of a data set stand for: a file may have changed to other classes, or other means of its columns, of the same shapes. */
 function meaningOf({ classNames, encoding }: Dataset): Group {
   const tokenizer = encoding && 'tokenizer' in encoding && encoding.tokenizer
-  const ofTokenizer = tokenizer && { tokenizer: createHash('sha256').update(JSON.stringify(tokenizer)).digest('hex') }
+  const ofTokenizer = tokenizer && { tokenizer: hashOf(JSON.stringify(tokenizer)) }
   return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null }
 }
 
-/** Of its samples and their preparation; its value says nothing to people. It may be missing, too. */
-const CONTENT = 'content'
+/** A hash of the samples and their preparation. */
+const CONTENT = 'data (its content)'
 
 export function identityOf(model: Model, dataset: Dataset, { parameters }: ParameterLayout, settings: Settings): RunIdentity {
   const { name, train: samples, sample, classes } = dataset

@@ -89,7 +89,7 @@ export class LogFollower implements DashboardSource {
     return buffer.toString('utf8', 0, bytesRead)
   }
 
-  /** A run that is older than all that are shown is left out; a newer one takes the place of the oldest. */
+  /** Keeps the newest runs: a new one replaces the oldest, unless it is older itself. */
   #follow(run: string, { began, log }: { readonly began: number; readonly log: FollowedLog }): void {
     if (this.#boards.size >= MOST_RUNS) {
       const [oldest, { board }] = [...this.#boards].reduce((a, b) => (b[1].board.facts.began < a[1].board.facts.began ? b : a))
