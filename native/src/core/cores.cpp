@@ -1,6 +1,8 @@
 #include "core/cores.h"
 
+#include <algorithm>
 #include <string>
+#include <thread>
 
 #include "core/error.h"
 
@@ -29,5 +31,10 @@ void keep_to_cores(const std::vector<int>& cores) {
 #else
 void keep_to_cores(const std::vector<int>&) {}
 #endif
+
+size_t cores_of_machine() {
+  static const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return cores;
+}
 
 }  // namespace arbalest

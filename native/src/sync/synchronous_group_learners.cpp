@@ -1,8 +1,8 @@
 // The learners' side of a synchronous group: a member enters a round, brings its share of it, and waits for what it needs of the others.
 #include <algorithm>
 #include <string>
-#include <thread>
 
+#include "core/cores.h"
 #include "sync/synchronous_group.h"
 
 namespace arbalest {
@@ -263,7 +263,7 @@ Outcome SynchronousGroup::await_model(Lock& lock, int learner, int64_t round, st
 Outcome SynchronousGroup::wait_for_model(Lock& lock, int learner, int64_t round, std::optional<size_t> bucket, Clock::time_point deadline,
                                          const std::atomic<bool>& cancelled) {
   // With more members than processors, polling would keep the awaited member from running.
-  const bool may_poll = members_.size() <= std::thread::hardware_concurrency();
+  const bool may_poll = members_.size() <= cores_of_machine();
   const auto polls_until = [&] { return may_poll ? Clock::now() + kPolls : Clock::time_point::min(); };
   Clock::time_point sleeps = polls_until();
   while (true) {
