@@ -73,6 +73,8 @@ export function unpackError(packed: PortableError): unknown {
   const error = packed.ours
     ? new ArbalestError(packed.code as ErrorCode, packed.message, { cause, data: (packed.data ?? {}) as Record<string, unknown> })
     : foreignError(packed, cause)
+  // From Node.js 22 on an error whose own stack was never read keeps the frames of that stack, with all that they reach.
+  void error.stack
   if (packed.stack !== undefined) define(error, 'stack', packed.stack)
   return error
 }

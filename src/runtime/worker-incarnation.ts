@@ -29,7 +29,8 @@ const TERMINATION = 5_000
 
 /** An incarnation in a worker, seen from the thread of its owner. */
 export class WorkerIncarnation implements Incarnation {
-  readonly #start: RemoteStart
+  /** Without what is needed at the start alone: an incarnation kept the failure of the one before, and that the one before it. */
+  readonly #start: Omit<RemoteStart, 'module' | 'className' | 'options' | 'restarted' | 'window'>
   readonly #owner: IncarnationOwner
   readonly #environment: Environment
   readonly #thread: WorkerThread
@@ -74,13 +75,14 @@ export class WorkerIncarnation implements Incarnation {
 
   private constructor(start: RemoteStart, owner: IncarnationOwner, environment: Environment, entry: URL) {
     const { port1, port2 } = new MessageChannel()
-    this.#start = start
+    const { name, shutdown, worker, heartbeatTimeout, cancel } = start
+    this.#start = { name, shutdown, worker, heartbeatTimeout, cancel }
     this.#owner = owner
     this.#environment = environment
     this.#port = port1
     this.#outbox = new Outbox(port1, (message, error) => this.#refused(message, error))
     try {
-      this.#thread = this.#enterThread(port2, entry)
+      this.#thread = this.#enterThread(start, port2, entry)
     } catch (error) {
       // The options cannot be cloned.
       port1.close()
@@ -133,8 +135,8 @@ export class WorkerIncarnation implements Incarnation {
     }
   }
 
-  #enterThread(port: MessagePort, entry: URL): WorkerThread {
-    const { name, module, className, options, restarted, window, shutdown, worker, heartbeatTimeout } = this.#start
+  #enterThread(start: RemoteStart, port: MessagePort, entry: URL): WorkerThread {
+    const { name, module, className, options, restarted, window, shutdown, worker, heartbeatTimeout } = start
     const actor: ActorStart = {
       port,
       name,

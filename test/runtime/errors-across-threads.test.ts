@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { ArbalestError, messageOf } from '../../src/errors.js'
 import { asError, packError, unpackError } from '../../src/runtime/errors-across-threads.js'
+import { heap } from './support/heap.js'
 
 const across = (thrown: unknown) => unpackError(structuredClone(packError(thrown)))
 
@@ -79,5 +80,23 @@ describe('errors across threads', () => {
     expect(asError(across(undefined)))
       .to.be.instanceOf(Error)
       .with.property('message', 'thrown: undefined')
+  })
+
+  it('do not keep what has received them', async () => {
+    // From Node.js 22 on, errors keep the frames in which they were made until their stack is read.
+    class Receiver {
+      readonly received = across(new RangeError('far'))
+    }
+    const kept: unknown[] = []
+    const receivers = Array.from({ length: 10 }, () => {
+      const receiver = new Receiver()
+      kept.push(receiver.received)
+      return new WeakRef(receiver)
+    })
+    // A WeakRef keeps what it was made for until the turn ends.
+    await new Promise(setImmediate)
+    heap()
+    expect(receivers.filter((receiver) => receiver.deref() !== undefined)).to.have.length(0)
+    expect(kept).to.have.length(10)
   })
 })
