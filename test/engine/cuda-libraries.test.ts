@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describeCuda, type CudaReport } from '../../src/engine/cuda.js'
 import { skip } from '../support/skip.js'
 
@@ -38,5 +39,16 @@ describe('The libraries of the CUDA backend', () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
+  })
+  it('have errors after which the process has to end, all of which are DEVICE_FAILED', function () {
+    const file = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+    const header = file('.cuda/nvidia/cu13/include/driver_types.h')
+    if (!existsSync(header)) skip(this, 'no headers of CUDA in .cuda; `npm run setup:cuda` installs them')
+    const errors = [...readFileSync(header, 'utf8').matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+(cudaError\w+)\s+=/g)]
+    const final = errors.filter(([, words]) => /must\s+be\s+terminated/.test(words!.replaceAll(/\s+\*/g, ''))).map(([, , name]) => name)
+    expect(final).to.include('cudaErrorIllegalAddress')
+    const sources = readFileSync(file('native/src/cuda/device/runtime.cpp'), 'utf8')
+    const told = [...sources.slice(sources.indexOf('bool is_sticky')).matchAll(/case (cudaError\w+):/g)].map(([, name]) => name)
+    expect(told).to.include.members(final)
   })
 })

@@ -69,6 +69,7 @@ bool is_sticky(cudaError_t error) {
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
+    case cudaErrorTensorMemoryLeak:
     case cudaErrorHardwareStackError:
     case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:
@@ -78,6 +79,7 @@ bool is_sticky(cudaError_t error) {
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorContained:
     case cudaErrorContextIsDestroyed:
+    case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
     case cudaErrorAssert: return true;
     default: return false;
