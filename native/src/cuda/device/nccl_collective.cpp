@@ -52,6 +52,7 @@ class NcclCollective : public Collective {
       cuda::check(state, "devices", rank);
     }
   }
+  // Without the lock: who holds it may wait for a GPU that waits for this sum.
   void give_up() noexcept override { close(nccl().abort); }
 
  protected:
@@ -64,6 +65,12 @@ class NcclCollective : public Collective {
     const ncclResult_t ended = nccl().end_group();
     cuda::check(queued, "devices");
     cuda::check(ended, "devices");
+  }
+
+  // After the last sum. NCCL's memory is released, which waits for the sums of other jobs on these GPUs.
+  void destroy() noexcept {
+    const std::lock_guard lock(several_gpus());
+    close(nccl().destroy);
   }
 
   // In one group, because the end of one rank may wait for the ends of the others.
@@ -94,7 +101,7 @@ class OwnGpus final : public NcclCollective {
     const std::lock_guard lock(several_gpus());
     cuda::check(nccl().init_all(ranks_.data(), devices, nullptr), "devices");
   }
-  ~OwnGpus() override { close(nccl().destroy); }
+  ~OwnGpus() override { destroy(); }
 };
 
 // The GPUs of all processes. The ranks do not block: NCCL's calls return at once, and each is waited for here, where the loss of a process
@@ -103,7 +110,7 @@ class GpusOfAll final : public NcclCollective {
  public:
   // Only opens NCCL: the processes meet in the first sum.
   GpusOfAll(int devices, std::shared_ptr<Peers> peers) : NcclCollective(devices), peers_(std::move(peers)) { nccl(); }
-  ~GpusOfAll() override { close(finish() ? nccl().destroy : nccl().abort); }
+  ~GpusOfAll() override { finish() ? destroy() : close(nccl().abort); }
 
   int rank() const override { return peers_->rank() * NcclCollective::size(); }
   int size() const override { return peers_->size() * NcclCollective::size(); }

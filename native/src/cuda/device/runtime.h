@@ -22,8 +22,8 @@ bool is_sticky(cudaError_t error);
 void check_device(const char* what);
 
 // Held while one sum is queued on several GPUs, and by calls that may wait for a GPU and its peers: allocations and releases, making a
-// graph or a library's handle, loading a kernel. Such a call between two launches of a sum would wait for the first GPU, whose kernel waits
-// for the launch on the second.
+// graph or a library's handle, the end of NCCL's communicators, loading a kernel. Such a call between two launches of a sum would wait for
+// the first GPU, whose kernel waits for the launch on the second.
 std::mutex& several_gpus();
 
 // Of a kernel: its code is loaded at its first launch on a device.
