@@ -54,6 +54,17 @@ describe('The machine code of the CUDA kernels', () => {
     }
   })
 
+  it('waits for the kernel before it ahead of all memory, and lets the next one begin', () => {
+    // The instructions of griddepcontrol.wait and griddepcontrol.launch_dependents.
+    const early = named('_kernelI').filter(([, code]) => {
+      const waits = code.search(/\bACQBULK\b/)
+      const others = [/\b(LDG|STG|LDGSTS|LD|ST|ATOM|ATOMG|RED)\b/, /\bEXIT\b/, /\bPREEXIT\b/].map((instruction) => code.search(instruction))
+      return waits < 0 || others.at(-1)! < 0 || others.some((at) => at >= 0 && at < waits)
+    })
+    expect(early.map(([name]) => name)).to.deep.equal([])
+    expect(named('_kernelI')).to.have.length.above(200)
+  })
+
   it('keeps every array in registers', () => {
     const spilling = [...kernels].filter(([, code]) => /\b(LDL|STL)\b/.test(code)).map(([name]) => name)
     expect(spilling).to.deep.equal([])
