@@ -56,7 +56,7 @@ strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/
 
 # Whatever a bench or a test loads at its beginning has come along.
 (cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node bench/dist/main.js --help >/dev/null && bin/node bin/arbalest.js --help >/dev/null)
-(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node node_modules/mocha/bin/mocha.js --dry-run --reporter dot 'dist/test/engine/*.test.js' dist/test/run/gpu-faults.test.js >/dev/null)
+(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node node_modules/mocha/bin/mocha.js --dry-run --reporter dot 'dist/test/engine/*.test.js' dist/test/run/{gpu-faults,learner-bank}.test.js >/dev/null)
 
 tar -C "$work" -c . | xz -T0 -6 >.gpu/bundle.tar.xz
 du -h .gpu/bundle.tar.xz

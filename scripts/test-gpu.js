@@ -1,6 +1,7 @@
-// node scripts/test-gpu.js [operators] [curves] [synchronisers] [faults] [--sanitizer memcheck|racecheck|initcheck|synccheck]
-// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules, faults of a device; all by
-// default. The operator table runs in several processes, because the reference on the CPU takes most of its time; their outputs follow each other.
+// node scripts/test-gpu.js [operators] [curves] [banks] [synchronisers] [faults] [--sanitizer memcheck|racecheck|initcheck|synccheck]
+// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, learner banks, averaging rules, faults of a
+// device; all by default. The operator table runs in several processes, because the reference on the CPU takes most of its time; their outputs follow
+// each other.
 // Without a GPU it prints one sentence and exits 1.
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -11,7 +12,8 @@ import { parseArgs } from 'node:util'
 const SUITES = {
   operators: ['engine/operators', 'engine/partial-sums', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
   curves: ['engine/device'],
-  synchronisers: ['engine/synchronisers', 'engine/levels', 'run/learner-bank'],
+  banks: ['run/learner-bank'],
+  synchronisers: ['engine/synchronisers', 'engine/levels'],
   faults: ['run/gpu-faults']
 }
 /** The parts of the suites that take long, by the names of their tests; what matches none of them is a part of its own. */

@@ -242,29 +242,36 @@ describe('The day with a GPU', function () {
     )
     const command = (step: string) => /^ran bench\/dist\/main\.js (.*)$/m.exec(output(step).split('== ').at(-1)!)![1]
     const kept = `--json --out ${join(folder, 'results/gpu')}`
-    expect(command('bench-first')).to.equal(`gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2 ${kept} --budget 4.33`)
+    expect(command('bench-first')).to.equal(`gpu resnet32 b16 k1 k8 bf16 graph --pairs 3 --seconds 2 ${kept} --budget 4.00`)
     expect(command('grid-vgg16-b8')).to.equal(`gpu full vgg16 b8 eager graph streams stacked --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
     expect(command('compiled-vgg16-b8')).to.equal(`gpu full vgg16 b8 --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
   })
 
   it('measures ours with a part and without it, each in a folder of its own', () => {
-    node('echo "sums ${ARBALEST_CUDA_SUMS-on}, side ${ARBALEST_CUDA_SIDE_BRANCH-on}, readback ${ARBALEST_CUDA_READBACK-on}"')
-    const steps = 'bench-first,bench-without-sums,bench-without-side,bench-without-readback'
-    const { status, stdout } = day('--only', steps)
+    const parts = { sums: 'SUMS', side: 'SIDE_BRANCH', readback: 'READBACK', dependent: 'DEPENDENT_LAUNCH' }
+    const told = Object.entries(parts).map(([part, variable]) => `${part} \${ARBALEST_CUDA_${variable}-on}`)
+    node(`echo "${told.join(', ')}"`)
+    const { status, stdout } = day('--only', ['bench-first', ...Object.keys(parts).map((part) => `bench-without-${part}`)].join())
     expect(status, stdout).to.equal(0)
+    const all = Object.keys(parts).map((part) => `${part} on`)
     const folderOf = (name: string) => join(folder, 'results/gpu', name)
     expect(output('bench-first'))
-      .to.include('sums on, side on, readback on\n')
+      .to.include(`${all.join(', ')}\n`)
       .and.include(`--out ${join(folder, 'results/gpu')} `)
-    for (const [part, words] of [
-      ['sums', 'sums %, side on, readback on'],
-      ['side', 'sums on, side %, readback on'],
-      ['readback', 'sums on, side on, readback %']
-    ] as const)
+    for (const part of Object.keys(parts))
       for (const value of ['1', '0'])
         expect(output(`bench-without-${part}`))
-          .to.include(`${words.replace('%', value)}\n`)
+          .to.include(`${all.map((each) => (each === `${part} on` ? `${part} ${value}` : each)).join(', ')}\n`)
           .and.match(new RegExp(`--peers none --json --out ${folderOf(`${part}-${value}`)} --budget 0\\.`))
+  })
+
+  it('looks whether banks compute the same before it measures in them', () => {
+    const { stdout } = day('--only', 'banks,bench-first,bench-banks')
+    expect(stdout.match(/^(banks|bench-first|bench-banks): done in/gm)).to.deep.equal(
+      ['banks', 'bench-first', 'bench-banks'].map((name) => `${name}: done in`)
+    )
+    expect(output('banks')).to.match(/^ran scripts\/test-gpu\.js banks$/m)
+    expect(output('bench-banks')).to.match(/^ran bench\/dist\/main\.js gpu resnet32 b16 k32 bf16 graph /m)
   })
 
   it('keeps what PyTorch has compiled, and carries it where it is not much', () => {
