@@ -329,6 +329,8 @@ bench bench-banks 200 bash -c 'gpu resnet32 b16 k32 bf16 graph --pairs 3 --secon
 # What may cost many learners more than it gives: blocks that wait for the kernel before them have their place on the GPU meanwhile.
 bench bench-without-dependent 150 bash -c 'without dependent ARBALEST_CUDA_DEPENDENT_LAUNCH resnet32 b16 k32 k1 bf16 --seconds 2'
 step average 60 bash -c average
+# Whether kernels of different amounts of shared memory keep each other from a multiprocessor, as those of many learners have them.
+step split 30 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe split
 bench bench-compiled 300 bash -c 'gpu resnet32 b16 k1 bf16 graph compile-graph --pairs 3 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 # on_cifar KIND NAME SECONDS

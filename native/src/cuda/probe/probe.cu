@@ -4,6 +4,8 @@
 //
 //   nodes     kernels a second of one CUDA graph of 1 to 32 parallel branches of small kernels
 //   dependent the same of a chain in a stream, a graph, and a stream with programmatic dependent launch
+//   split     microseconds a kernel of one CUDA graph of 32 branches whose kernels have different amounts of shared memory: as the driver
+//             splits each kernel's from the L1 cache, and with one split for all. A multiprocessor may have to be empty to change it
 //   body      microseconds of cuDNN's three convolutions at ResNet-32's stage shapes, batch 16, bf16, as captured graphs
 //   grouped   k learners' convolutions as one of k groups, against k streams
 //   average   microseconds in which the corrections of 1 to 32 replicas of ResNet-32 meet the central model, and in which their last steps
@@ -19,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/backend.h"
@@ -130,7 +133,8 @@ double seconds_of(const std::function<void()>& work, const std::function<void()>
   return times[static_cast<size_t>(runs) / 2];
 }
 
-cudaGraphExec_t branches(cudaStream_t stream, int count, int length, float* data) {
+// A graph of `count` branches of `length` kernels each; `launch(stream, branch, at)` queues one.
+template <class Launch> cudaGraphExec_t branches(cudaStream_t stream, int count, int length, const Launch& launch) {
   std::vector<cudaStream_t> streams(static_cast<size_t>(count));
   std::vector<cudaEvent_t> ends(static_cast<size_t>(count));
   cudaEvent_t begin;
@@ -140,15 +144,13 @@ cudaGraphExec_t branches(cudaStream_t stream, int count, int length, float* data
     check(cudaEventCreateWithFlags(&ends[b], cudaEventDisableTiming));
   }
   // Its code is loaded when it first runs, which must not be while it is recorded.
-  small<<<1, 128, 0, stream>>>(data);
-  check(cudaGetLastError());
+  launch(stream, 0, 0);
   check(cudaStreamSynchronize(stream));
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   check(cudaEventRecord(begin, stream));
   for (int b = 0; b < count; ++b) {
     check(cudaStreamWaitEvent(streams[b], begin, 0));
-    for (int i = 0; i < length; ++i) small<<<1, 128, 0, streams[b]>>>(data + 128 * b);
-    check(cudaGetLastError());
+    for (int i = 0; i < length; ++i) launch(streams[b], b, i);
     check(cudaEventRecord(ends[b], streams[b]));
     check(cudaStreamWaitEvent(stream, ends[b], 0));
   }
@@ -163,14 +165,40 @@ void probe_nodes() {
   const SmallData small_data(32);
   const OwnStream own;
   const cudaStream_t stream = own.get();
-  float* const data = small_data.get();
   constexpr int kLength = 100;
   const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   for (int count : {1, 2, 4, 8, 16, 32}) {
-    const cudaGraphExec_t graph = branches(stream, count, kLength, data);
+    const cudaGraphExec_t graph = branches(stream, count, kLength, [data = small_data.get()](cudaStream_t on, int branch, int) {
+      small<<<1, 128, 0, on>>>(data + 128 * branch);
+      check(cudaGetLastError());
+    });
     const double seconds = seconds_of([&] { check(cudaGraphLaunch(graph, stream)); }, [&] { check(cudaStreamSynchronize(stream)); });
     std::printf("{\"probe\":\"nodes\",\"connections\":%s,\"branches\":%d,\"microsecondsANode\":%.3f,\"nodesASecond\":%.0f}\n",
                 connections ? connections : "8", count, 1e6 * seconds / (kLength * count), kLength * count / seconds);
+  }
+}
+
+// A block has its place, and its shared memory, for about five microseconds, and leaves all else to others.
+__global__ void holding() { __nanosleep(5000); }
+
+void probe_split() {
+  const OwnStream own;
+  const cudaStream_t stream = own.get();
+  constexpr int kBranches = 32, kLength = 50, kBlocks = 32;
+  // About those of the kernels of ResNet-32's step.
+  constexpr int kShared[] = {0, 4 << 10, 20 << 10, 40 << 10, 86 << 10};
+  constexpr int kSizes = sizeof kShared / sizeof *kShared;
+  const auto set = [](cudaFuncAttribute attribute, int value) { check(cudaFuncSetAttribute(holding, attribute, value)); };
+  set(cudaFuncAttributeMaxDynamicSharedMemorySize, kShared[kSizes - 1]);
+  for (const auto& [name, carveout] :
+       {std::pair{"the driver's", cudaSharedmemCarveoutDefault}, std::pair{"one for all", cudaSharedmemCarveoutMaxShared}}) {
+    set(cudaFuncAttributePreferredSharedMemoryCarveout, carveout);
+    const cudaGraphExec_t graph = branches(stream, kBranches, kLength, [&](cudaStream_t on, int branch, int at) {
+      holding<<<kBlocks, 256, kShared[(branch + at) % kSizes], on>>>();
+      check(cudaGetLastError());
+    });
+    const double seconds = seconds_of([&] { check(cudaGraphLaunch(graph, stream)); }, [&] { check(cudaStreamSynchronize(stream)); });
+    std::printf("{\"probe\":\"split\",\"split\":\"%s\",\"microsecondsANode\":%.3f}\n", name, 1e6 * seconds / (kBranches * kLength));
   }
 }
 
@@ -375,10 +403,10 @@ int main(int count, char** words) {
   // A line a measurement, also where it ends before its time.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::vector<std::string> asked(words + 1, words + count);
-  const std::vector<std::string> known{"nodes", "dependent", "average", "body", "grouped"};
+  const std::vector<std::string> known{"nodes", "dependent", "split", "average", "body", "grouped"};
   for (const std::string& each : asked) {
     if (std::find(known.begin(), known.end(), each) != known.end()) continue;
-    std::fprintf(stderr, "arbalest-cuda-probe: received %s; use any of nodes, dependent, average, body, grouped\n", each.c_str());
+    std::fprintf(stderr, "arbalest-cuda-probe: received %s; use any of nodes, dependent, split, average, body, grouped\n", each.c_str());
     return 2;
   }
   const auto wanted = [&](const char* name) { return asked.empty() || std::find(asked.begin(), asked.end(), name) != asked.end(); };
@@ -389,6 +417,7 @@ int main(int count, char** words) {
   const auto backend = []() -> Backend& { return *arbalest_backend("cuda"); };
   probe("nodes", probe_nodes);
   probe("dependent", probe_dependent);
+  probe("split", probe_split);
   probe("average", [&] { probe_average(backend()); });
   probe("body", [&] { probe_body(backend(), attempt); });
   probe("grouped", [&] { probe_grouped(backend(), attempt); });
