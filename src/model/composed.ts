@@ -5,7 +5,7 @@ import { invalidLayer, shownShape } from './layer-checks.js'
 import type { Layer, Named } from './layer.js'
 import { checkModel, type Model } from './model.js'
 import { extentsOf, operatorBuilder, valueOf, type OperatorBuilder } from './operator-builder.js'
-import { defineLayers, innerLayers } from './operators/layer-table.js'
+import { defineLayers, innerLayers, optionsOf } from './operators/layer-table.js'
 
 declare module './layer.js' {
   interface Layers {
@@ -27,7 +27,7 @@ export interface ComposedLayer extends Named {
  * `options` is plain data for it.
  */
 export function composed(module: URL, options: Named & { options?: unknown } = {}): ComposedLayer {
-  return { kind: 'composed', module: module.href, ...options }
+  return { kind: 'composed', module: module.href, ...optionsOf('composed', options) }
 }
 
 /** An operator composed of existing ones: what a module exports, as its default or as `operator`. */
@@ -80,6 +80,7 @@ function operatorOf(layer: string, module: string): ComposedOperator {
 defineLayers({
   composed: {
     stem: 'composed',
+    properties: { module: true, options: true },
     build({ module, options }, { name, isDifferentiated, context }, x) {
       const operator = operatorOf(name, module)
       const builder = operatorBuilder(context.graph, { layer: name, differentiated: isDifferentiated })

@@ -1,8 +1,9 @@
+import { didYouMean } from '../did-you-mean.js'
 import { ArbalestError, shown } from '../errors.js'
 import type { Layer } from './layer.js'
 // Every kind of layer adds itself to the table.
 import './operators/index.js'
-import { layerKinds, layerRow } from './operators/layer-table.js'
+import { layerKinds, layerRow, propertiesOf } from './operators/layer-table.js'
 import type { LossName } from './operators/losses.js'
 
 /** Layers as plain data, made by the functions of `operators/` or by hand; `graph-builder.ts` turns them into a Graph. */
@@ -15,6 +16,9 @@ export interface Model {
   /** Of softmax cross-entropy in training, 0 if left out: so much of each target is spread evenly over all classes (Szegedy et al., CVPR 2016). */
   readonly labelSmoothing?: number
 }
+
+/** A record, so that the compiler notices a missing name. */
+const PROPERTIES: Readonly<Record<keyof Model, true>> = { name: true, input: true, layers: true, loss: true, labelSmoothing: true }
 
 /** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. Throws INVALID_MODEL for what is no object. */
 export function defineModel(model: Omit<Model, 'loss'> & Partial<Pick<Model, 'loss'>>): Model {
@@ -38,6 +42,7 @@ export function checkModel(model: unknown): asserts model is Model {
   checkObject(model, 'give a Model: what defineModel makes of layers, or modelNamed of a name in the zoo')
   const { name, input, layers } = model as Partial<Record<keyof Model, unknown>>
   if (typeof name !== 'string') throw fault('model', 'name', name, 'give it a name')
+  checkKnown(`model ${name}`, '', model, Object.keys(PROPERTIES))
   const extents = Array.isArray(input) && input.length >= 1 && input.length <= 3
   if (!extents || input.some((extent) => !Number.isSafeInteger(extent) || extent < 1))
     throw fault(`model ${name}`, 'input', input, "use one sample's shape, (C, H, W), (T, F) or (F)")
@@ -62,6 +67,7 @@ function checkLayer(model: string, path: string, layer: unknown, deepest: number
   const { kind, ...properties } = layer as Readonly<Record<string, unknown>>
   const row = typeof kind === 'string' ? layerRow(kind) : undefined
   if (!row) throw fault(model, `${path}.kind`, kind, `use one of ${layerKinds().join(', ')}`)
+  checkKnown(model, `${path}.`, properties, propertiesOf(row))
   for (const [key, form] of Object.entries(row.inner ?? {})) {
     const inner = properties[key]
     if (form === 'optional' && inner === undefined) continue
@@ -69,6 +75,13 @@ function checkLayer(model: string, path: string, layer: unknown, deepest: number
     else if (!Array.isArray(inner)) throw fault(model, `${path}.${key}`, inner, 'give it a list of lists of layers')
     else for (const [i, list] of inner.entries()) checkLayers(model, `${path}.${key}.${i}`, list, deepest - 1)
   }
+}
+
+/** A mistyped property would have no effect, and nobody would know. Throws INVALID_MODEL. */
+function checkKnown(model: string, prefix: string, given: object, known: readonly string[]): void {
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && !known.includes(name))
+      throw fault(model, `${prefix}${name}`, value, `use only ${known.join(', ')}${didYouMean(name, known)}`)
 }
 
 function fault(model: string, path: string, received: unknown, fix: string): ArbalestError {

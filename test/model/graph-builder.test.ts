@@ -231,6 +231,13 @@ describe('a model that cannot be', () => {
       'INVALID_MODEL',
       'layer conv1: initialiser'
     ],
+    [
+      'a property that is mistyped',
+      [conv2d(2, 3, { pading: 1 } as object)],
+      'INVALID_MODEL',
+      'model test: layers.0.pading: received 1; use only filters, kernel, stride, padding, groups, bias, initialiser, biasInitialiser, name, frozen; did you mean padding?'
+    ],
+    ['a property of another kind, deep inside', [residual({ body: [{ ...relu(), slope: 1 } as Layer] })], 'INVALID_MODEL', 'body.0.slope:'],
     ['an image before the softmax', [conv2d(2, 1)], 'SHAPE_MISMATCH', 'layer conv1: gives (2, 9, 7) to the softmax'],
     ['no layers', [], 'INVALID_MODEL', 'model test: layers']
   ]
@@ -247,7 +254,11 @@ describe('a model that cannot be', () => {
       ['lenet', 'model: received "lenet"; give a Model: what defineModel makes of layers, or modelNamed'],
       [{}, 'model: name: received undefined'],
       [{ name: 'x', input: [0], layers: [linear(2)] }, 'model x: input: received [0]'],
-      [{ name: 'x', input: [3], layers: 5 }, 'model x: layers: received 5']
+      [{ name: 'x', input: [3], layers: 5 }, 'model x: layers: received 5'],
+      [
+        { name: 'x', input: [3], layers: [linear(2)], labelsmoothing: 0.1 },
+        'model x: labelsmoothing: received 0.1; use only name, input, layers'
+      ]
     ] as const) {
       const given = model as unknown as Model
       await refused('INVALID_MODEL', () => parameterCount(given), told)
@@ -257,6 +268,18 @@ describe('a model that cannot be', () => {
     }
     for (const none of [undefined, null, 'lenet'])
       await refused('INVALID_MODEL', () => defineModel(none as unknown as Model), 'give it a name, an input and layers')
+  })
+
+  it('is refused: options that are no object, where PyTorch takes a number', () => {
+    const five = 5 as unknown as object
+    for (const make of [
+      () => conv2d(3, 16, five),
+      () => maxPool2d(3, five),
+      () => linear(84, five),
+      () => batchNorm2d(five),
+      () => relu([] as object)
+    ])
+      expect(thrown(make)).to.include({ code: 'INVALID_MODEL' }).and.to.have.property('message').that.includes('options: received')
   })
 
   it('is refused: one value a channel for batch norm, in training only', () => {

@@ -1,6 +1,6 @@
 import type { NoAttributes, ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers, type LayerRow } from './layer-table.js'
+import { defineLayers, optionsOf, type LayerRow } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, perElement, type Backpropagation } from './table.js'
 
@@ -78,27 +78,27 @@ export interface GeluLayer extends Named {
 
 /** max(0, x) */
 export function relu(options: Named = {}): ActivationLayer<'relu'> {
-  return { kind: 'relu', ...options }
+  return { kind: 'relu', ...optionsOf('relu', options) }
 }
 
 /** 1 / (1 + e^-x) */
 export function sigmoid(options: Named = {}): ActivationLayer<'sigmoid'> {
-  return { kind: 'sigmoid', ...options }
+  return { kind: 'sigmoid', ...optionsOf('sigmoid', options) }
 }
 
 /** The hyperbolic tangent. */
 export function tanh(options: Named = {}): ActivationLayer<'tanh'> {
-  return { kind: 'tanh', ...options }
+  return { kind: 'tanh', ...optionsOf('tanh', options) }
 }
 
 /** x where it is positive, else `slope` (0.01) times x (Maas et al., ICML 2013). */
 export function leakyRelu(options: LayerOptions<LeakyReluLayer> = {}): LeakyReluLayer {
-  return { kind: 'leakyRelu', ...options }
+  return { kind: 'leakyRelu', ...optionsOf('leakyRelu', options) }
 }
 
 /** x, but no less than `least` and no more than `most`, two numbers that bfloat16 holds exactly. */
 export function clamp(least: number, most: number, options: Named = {}): ClampLayer {
-  return { kind: 'clamp', least, most, ...options }
+  return { kind: 'clamp', least, most, ...optionsOf('clamp', options) }
 }
 
 /** min(max(0, x), 6) (Krizhevsky, 2010). */
@@ -111,17 +111,17 @@ export function relu6(options: Named = {}): ClampLayer {
  * uses.
  */
 export function gelu(options: LayerOptions<GeluLayer> = {}): GeluLayer {
-  return { kind: 'gelu', ...options }
+  return { kind: 'gelu', ...optionsOf('gelu', options) }
 }
 
 /** x * sigmoid(x), also called swish (Elfwing et al., 2017). */
 export function silu(options: Named = {}): ActivationLayer<'silu'> {
-  return { kind: 'silu', ...options }
+  return { kind: 'silu', ...optionsOf('silu', options) }
 }
 
 /** A layer that is one operator without attributes. */
 function elementWise(kind: 'relu' | 'sigmoid' | 'tanh' | 'silu'): LayerRow<ActivationLayer> {
-  return { stem: kind, build: (_, to, x) => to.result(kind, x, to.shape(x)) }
+  return { stem: kind, properties: {}, build: (_, to, x) => to.result(kind, x, to.shape(x)) }
 }
 
 defineLayers({
@@ -131,6 +131,7 @@ defineLayers({
   silu: elementWise('silu'),
   leakyRelu: {
     stem: 'leakyRelu',
+    properties: { slope: true },
     build(layer, to, x) {
       const slope = to.number('slope', layer.slope ?? 0.01, 'from 0 to less than 2^31', (value) => value >= 0 && value < 2 ** 31)
       return to.result('leakyRelu', x, to.shape(x), { slope })
@@ -138,6 +139,7 @@ defineLayers({
   },
   clamp: {
     stem: 'clamp',
+    properties: { least: true, most: true },
     build(layer, to, x) {
       // The gradient compares outputs with the bounds, which rounding must not move.
       const bound = (parameter: 'least' | 'most', holds: (value: number) => boolean, wanted: string): number =>
@@ -154,6 +156,7 @@ defineLayers({
   },
   gelu: {
     stem: 'gelu',
+    properties: { approximate: true },
     build(layer, to, x) {
       const approximate = layer.approximate ?? 'none'
       if (approximate !== 'none' && approximate !== 'tanh') throw to.invalid('approximate', approximate, 'use none or tanh')

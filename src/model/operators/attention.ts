@@ -1,6 +1,6 @@
 import { NONE, type ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers, type LayerRow } from './layer-table.js'
+import { defineLayers, optionsOf, type LayerRow } from './layer-table.js'
 import { countingNodes, lengthsOf, type Padded } from './lengths.js'
 import { node, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, type Shape } from './table.js'
@@ -54,7 +54,7 @@ export function causalSelfAttention(
   heads: number,
   options: LayerOptions<SelfAttentionLayer, 'heads'> = {}
 ): SelfAttentionLayer<'causalSelfAttention'> {
-  return { kind: 'causalSelfAttention', heads, ...options }
+  return { kind: 'causalSelfAttention', heads, ...optionsOf('causalSelfAttention', options) }
 }
 
 /**
@@ -62,11 +62,12 @@ export function causalSelfAttention(
  * up to the last token of the model's input that is not that one.
  */
 export function selfAttention(heads: number, options: LayerOptions<FullSelfAttentionLayer, 'heads'> = {}): FullSelfAttentionLayer {
-  return { kind: 'selfAttention', heads, ...options }
+  return { kind: 'selfAttention', heads, ...optionsOf('selfAttention', options) }
 }
 
 const attention: LayerRow<SelfAttentionLayer & Padded> = {
   stem: 'attention',
+  properties: { heads: true, padding: true },
   build(layer, to, x) {
     const shape = to.shape(x)
     const heads = to.wholeNumber('heads', layer.heads, 1)

@@ -1,6 +1,6 @@
 import { elements, NONE, type NoAttributes, type ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { one } from './onnx.js'
 import { defineOperators, perElement, sizeOf, type Backpropagation } from './table.js'
 
@@ -41,12 +41,13 @@ export interface BatchNorm2dLayer extends Named {
 
 /** Batch normalisation of every channel of (C, H, W) (Ioffe and Szegedy, ICML 2015); `epsilon` is 1e-5 and the first `gamma` 1 if left out. */
 export function batchNorm2d(options: LayerOptions<BatchNorm2dLayer> = {}): BatchNorm2dLayer {
-  return { kind: 'batchNorm2d', ...options }
+  return { kind: 'batchNorm2d', ...optionsOf('batchNorm2d', options) }
 }
 
 defineLayers({
   batchNorm2d: {
     stem: 'bn',
+    properties: { epsilon: true, gamma: true },
     build(layer, to, x) {
       const shape = to.image(x, 'put it before flatten')
       const channels = shape[1]

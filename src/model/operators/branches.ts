@@ -1,7 +1,7 @@
 import { sameShape, type NoAttributes, type ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Layer, LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import type { LayerWriter } from './layer-writer.js'
 import { one } from './onnx.js'
 import { defineComposable, defineOperators, perElement } from './table.js'
@@ -62,22 +62,23 @@ export interface ConcatLayer extends Named {
 
 /** body(x) + shortcut(x), then max(0, .) unless `relu` is false; without a shortcut x itself is added. */
 export function residual(layer: LayerOptions<ResidualLayer>): ResidualLayer {
-  return { kind: 'residual', ...layer }
+  return { kind: 'residual', ...optionsOf('residual', layer) }
 }
 
 /** body(x) * shortcut(x), element by element; without a shortcut x itself is the other factor, as in x * sigmoid(conv(x)). */
 export function multiply(layer: LayerOptions<MultiplyLayer>): MultiplyLayer {
-  return { kind: 'multiply', ...layer }
+  return { kind: 'multiply', ...optionsOf('multiply', layer) }
 }
 
 /** The channels (or features) of all branches side by side; an empty branch is the input itself. */
 export function concat(branches: readonly (readonly Layer[])[], options: LayerOptions<ConcatLayer, 'branches'> = {}): ConcatLayer {
-  return { kind: 'concat', branches, ...options }
+  return { kind: 'concat', branches, ...optionsOf('concat', options) }
 }
 
 defineLayers({
   residual: {
     stem: 'block',
+    properties: { body: true, shortcut: true, bodyName: true, shortcutName: true, relu: true },
     inner: { body: 'list', shortcut: 'optional' },
     build(layer, to, x) {
       const [body, shortcut] = bodyAndShortcut(layer, to, x)
@@ -91,6 +92,7 @@ defineLayers({
   },
   multiply: {
     stem: 'multiply',
+    properties: { body: true, shortcut: true, bodyName: true, shortcutName: true },
     inner: { body: 'list', shortcut: 'optional' },
     build(layer, to, x) {
       const [body, shortcut] = bodyAndShortcut(layer, to, x)
@@ -99,6 +101,7 @@ defineLayers({
   },
   concat: {
     stem: 'concat',
+    properties: { branches: true, branchName: true },
     inner: { branches: 'lists' },
     build({ branches, branchName }, to, x) {
       if (branches.length === 0) throw to.invalid('branches', branches, 'give it at least one list of layers')

@@ -1,7 +1,7 @@
 import type { Initialised } from '../initialisers.js'
 import { pairOf, windowsOf, type Window } from '../layer-checks.js'
 import type { LayerOptions, Named, Pair } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { one } from './onnx.js'
 import { defineComposable } from './table.js'
 import { affineFlops, affineGradient, weightAndBias } from './weights.js'
@@ -43,12 +43,22 @@ export interface Conv2dLayer extends Named, Initialised {
 
 /** A 2-D convolution over (C, H, W); square kernels and strides may be given as one number. */
 export function conv2d(filters: number, kernel: Pair, options: LayerOptions<Conv2dLayer, 'filters' | 'kernel'> = {}): Conv2dLayer {
-  return { kind: 'conv2d', filters, kernel, ...options }
+  return { kind: 'conv2d', filters, kernel, ...optionsOf('conv2d', options) }
 }
 
 defineLayers({
   conv2d: {
     stem: 'conv',
+    properties: {
+      filters: true,
+      kernel: true,
+      stride: true,
+      padding: true,
+      groups: true,
+      bias: true,
+      initialiser: true,
+      biasInitialiser: true
+    },
     build(layer, to, x) {
       const [batch, channels, ...extent] = to.image(x, 'put it before flatten and pooling to (C)')
       const filters = to.wholeNumber('filters', layer.filters, 1)

@@ -1,5 +1,5 @@
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { backwardBy, defineOperators, perElement } from './table.js'
 
 type DropoutAttributes = { readonly rate: number; readonly stream: number }
@@ -26,12 +26,13 @@ export interface DropoutLayer extends Named {
 
 /** Zeroes a share `rate` of the features and scales the others by 1/(1 - rate), in training only. */
 export function dropout(rate: number, options: LayerOptions<DropoutLayer, 'rate'> = {}): DropoutLayer {
-  return { kind: 'dropout', rate, ...options }
+  return { kind: 'dropout', rate, ...optionsOf('dropout', options) }
 }
 
 defineLayers({
   dropout: {
     stem: 'dropout',
+    properties: { rate: true },
     build(layer, to, x) {
       const rate = to.number('rate', layer.rate, 'from 0 to less than 1', (value) => value >= 0 && value < 1)
       if (rate === 0 || !to.learns) return x

@@ -1,7 +1,7 @@
 import type { NoAttributes } from '../graph.js'
 import { initialiserOf, type WeightInitialiser } from '../initialisers.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { node, one } from './onnx.js'
 import { defineComposable, perElement, sizeOf } from './table.js'
 
@@ -56,17 +56,18 @@ export function embedding(
   features: number,
   options: LayerOptions<EmbeddingLayer, 'tokens' | 'features'> = {}
 ): EmbeddingLayer {
-  return { kind: 'embedding', tokens, features, ...options }
+  return { kind: 'embedding', tokens, features, ...optionsOf('embedding', options) }
 }
 
 /** Adds a trained number, normal with std 0.02 at first, to every element of a sample: it tells positions of (T, F) apart. */
 export function positions(options: LayerOptions<PositionsLayer> = {}): PositionsLayer {
-  return { kind: 'positions', ...options }
+  return { kind: 'positions', ...optionsOf('positions', options) }
 }
 
 defineLayers({
   embedding: {
     stem: 'embedding',
+    properties: { tokens: true, features: true, initialiser: true },
     build(layer, to, x) {
       const { shape, type } = to.get(x)
       if (type !== 'integer' || shape.length !== 2) throw to.mismatch(x, 'it takes token ids (T): make it the first layer')
@@ -79,6 +80,7 @@ defineLayers({
   },
   positions: {
     stem: 'positions',
+    properties: { initialiser: true, parameter: true },
     build({ initialiser = { kind: 'normal', std: 0.02 }, parameter }, to, x) {
       const shape = to.shape(x)
       const sample = shape.slice(1)

@@ -1,7 +1,7 @@
 import type { NoAttributes, ValueId } from '../graph.js'
 import type { Initialised } from '../initialisers.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { defineComposable, sizeOf, type Backpropagation } from './table.js'
 import { affineFlops, affineGradient, weightAndBias } from './weights.js'
@@ -41,12 +41,13 @@ export interface LinearLayer extends Named, Initialised {
  * or another linear one, whose weight is this layer's too.
  */
 export function linear(features: number, options: LayerOptions<LinearLayer, 'features'> = {}): LinearLayer {
-  return { kind: 'linear', features, ...options }
+  return { kind: 'linear', features, ...optionsOf('linear', options) }
 }
 
 defineLayers({
   linear: {
     stem: 'linear',
+    properties: { features: true, bias: true, tied: true, initialiser: true, biasInitialiser: true },
     build(layer, to, x) {
       const shape = to.rows(x)
       const features = to.wholeNumber('features', layer.features, 1)

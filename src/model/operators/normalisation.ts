@@ -1,7 +1,7 @@
 import { ArbalestError } from '../../errors.js'
 import type { NoAttributes, ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
 
@@ -49,7 +49,7 @@ export interface LocalResponseNormLayer extends Named {
 
 /** Normalises each row of (F) or (T, F) (Ba, Kiros and Hinton, 2016); `epsilon` is 1e-5 if left out. */
 export function layerNorm(options: LayerOptions<LayerNormLayer> = {}): LayerNormLayer {
-  return { kind: 'layerNorm', ...options }
+  return { kind: 'layerNorm', ...optionsOf('layerNorm', options) }
 }
 
 /**
@@ -57,12 +57,13 @@ export function layerNorm(options: LayerOptions<LayerNormLayer> = {}): LayerNorm
  * defines it, with its defaults alpha 1e-4, beta 0.75 and k 1.
  */
 export function localResponseNorm(size: number, options: LayerOptions<LocalResponseNormLayer, 'size'> = {}): LocalResponseNormLayer {
-  return { kind: 'localResponseNorm', size, ...options }
+  return { kind: 'localResponseNorm', size, ...optionsOf('localResponseNorm', options) }
 }
 
 defineLayers({
   layerNorm: {
     stem: 'norm',
+    properties: { epsilon: true },
     build(layer, to, x) {
       const shape = to.rows(x)
       const epsilon = to.epsilon(layer.epsilon)
@@ -72,6 +73,7 @@ defineLayers({
   },
   localResponseNorm: {
     stem: 'lrn',
+    properties: { size: true, alpha: true, beta: true, k: true },
     build(layer, to, x) {
       const shape = to.image(x, 'put it before flatten')
       const size = to.wholeNumber('size', layer.size, 1)

@@ -1,7 +1,7 @@
 import { elements, type NoAttributes } from '../graph.js'
 import { initialiserOf, type WeightInitialiser } from '../initialisers.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { node, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement } from './table.js'
 
@@ -56,22 +56,23 @@ export interface TakePositionLayer extends Named {
 
 /** Each pixel of (C, H, W) becomes a position of a sequence (H * W, C), row by row: put it behind a convolution that makes patches. */
 export function imagePositions(options: Named = {}): ImagePositionsLayer {
-  return { kind: 'imagePositions', ...options }
+  return { kind: 'imagePositions', ...optionsOf('imagePositions', options) }
 }
 
 /** A trained token before the sequence, normal with std 0.02 at first, for what the whole sequence says (Devlin et al., 2018): (T, F) to (1 + T, F). */
 export function classToken(options: LayerOptions<ClassTokenLayer> = {}): ClassTokenLayer {
-  return { kind: 'classToken', ...options }
+  return { kind: 'classToken', ...optionsOf('classToken', options) }
 }
 
 /** The features of one position of a sequence, counted from 0: (T, F) to (F). */
 export function takePosition(position: number, options: Named = {}): TakePositionLayer {
-  return { kind: 'takePosition', position, ...options }
+  return { kind: 'takePosition', position, ...optionsOf('takePosition', options) }
 }
 
 defineLayers({
   imagePositions: {
     stem: 'sequence',
+    properties: {},
     build(_, to, x) {
       const [batch, channels, height, width] = to.image(x, 'put it behind convolutions')
       return to.result('imagePositions', x, [batch, height * width, channels])
@@ -79,6 +80,7 @@ defineLayers({
   },
   classToken: {
     stem: 'classToken',
+    properties: { initialiser: true, parameter: true },
     build({ initialiser = { kind: 'normal', std: 0.02 }, parameter }, to, x) {
       const [batch, length, features] = to.sequence(x)
       const token = to.table(parameter, [1, 1, features], initialiserOf(to.name, 'initialiser', initialiser, null))
@@ -87,6 +89,7 @@ defineLayers({
   },
   takePosition: {
     stem: 'position',
+    properties: { position: true },
     build(layer, to, x) {
       const [batch, length, features] = to.sequence(x)
       const position = to.wholeNumber('position', layer.position, 0)

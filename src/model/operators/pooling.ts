@@ -1,7 +1,7 @@
 import { elements, NONE, type NoAttributes } from '../graph.js'
 import { pairOf, windowsOf, type Window } from '../layer-checks.js'
 import type { LayerOptions, Named, Pair } from '../layer.js'
-import { defineLayers, type LayerRow } from './layer-table.js'
+import { defineLayers, optionsOf, type LayerRow } from './layer-table.js'
 import { countingNodes, lengthsOf, type Padded } from './lengths.js'
 import { node, one, type OnnxAttributes, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
@@ -60,26 +60,27 @@ export interface MeanPositionsLayer extends Named, Padded {
 
 /** The largest value of each window; windows do not overlap if `stride` is left out. */
 export function maxPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel'> = {}): PoolLayer<'maxPool2d'> {
-  return { kind: 'maxPool2d', kernel, ...options }
+  return { kind: 'maxPool2d', kernel, ...optionsOf('maxPool2d', options) }
 }
 
 /** The mean of each window, padding counted as zeros; windows do not overlap if `stride` is left out. */
 export function avgPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel'> = {}): PoolLayer<'avgPool2d'> {
-  return { kind: 'avgPool2d', kernel, ...options }
+  return { kind: 'avgPool2d', kernel, ...optionsOf('avgPool2d', options) }
 }
 
 /** The mean of each channel: (C, H, W) to (C). */
 export function globalAvgPool(options: Named = {}): GlobalAvgPoolLayer {
-  return { kind: 'globalAvgPool', ...options }
+  return { kind: 'globalAvgPool', ...optionsOf('globalAvgPool', options) }
 }
 
 /** The mean of the positions of a sequence: (T, F) to (F); with `padding`, of those up to the last token of the model's input that is not that one. */
 export function meanPositions(options: LayerOptions<MeanPositionsLayer> = {}): MeanPositionsLayer {
-  return { kind: 'meanPositions', ...options }
+  return { kind: 'meanPositions', ...optionsOf('meanPositions', options) }
 }
 
 const pool: LayerRow<PoolLayer> = {
   stem: 'pool',
+  properties: { kernel: true, stride: true, padding: true },
   build(layer, to, x) {
     const shape = to.image(x, 'put it before flatten')
     const kernel = pairOf(to.name, 'kernel', layer.kernel, 1)
@@ -102,10 +103,12 @@ defineLayers({
   avgPool2d: pool,
   globalAvgPool: {
     stem: 'pool',
+    properties: {},
     build: (_, to, x) => to.result('globalAvgPool', x, to.image(x, 'put it before flatten').slice(0, 2))
   },
   meanPositions: {
     stem: 'mean',
+    properties: { padding: true },
     build({ padding }, to, x) {
       const [batch, , features] = to.sequence(x)
       return to.result('meanPositions', x, [batch, features], {}, padding === undefined ? [] : [lengthsOf(to, x, padding)])

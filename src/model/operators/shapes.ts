@@ -1,6 +1,6 @@
 import { elements, type NoAttributes } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, optionsOf } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable } from './table.js'
 
@@ -40,7 +40,7 @@ export interface SubsamplePadLayer extends Named {
 
 /** (C, H, W) to (C*H*W). */
 export function flatten(options: Named = {}): FlattenLayer {
-  return { kind: 'flatten', ...options }
+  return { kind: 'flatten', ...optionsOf('flatten', options) }
 }
 
 /** Every stride-th pixel, with zero channels before and after. */
@@ -50,12 +50,13 @@ export function subsamplePad(
   after: number,
   options: LayerOptions<SubsamplePadLayer, 'stride' | 'before' | 'after'> = {}
 ): SubsamplePadLayer {
-  return { kind: 'subsamplePad', stride, before, after, ...options }
+  return { kind: 'subsamplePad', stride, before, after, ...optionsOf('subsamplePad', options) }
 }
 
 defineLayers({
   flatten: {
     stem: 'flatten',
+    properties: {},
     build(_, to, x) {
       const [batch, ...sample] = to.shape(x) as [number, ...number[]]
       return to.result('reshape', x, [batch, elements(sample)])
@@ -63,6 +64,7 @@ defineLayers({
   },
   subsamplePad: {
     stem: 'subsample',
+    properties: { stride: true, before: true, after: true },
     build(layer, to, x) {
       const [batch, channels, height, width] = to.image(x, 'put it before flatten')
       const stride = to.wholeNumber('stride', layer.stride, 1)
