@@ -86,7 +86,9 @@ function checkEventName(name: string): void {
 /** A copy of samples that are used later, when the caller may have changed or transferred them. */
 function copied<Samples>(samples: Samples): Samples {
   if (Array.isArray(samples)) return structuredClone(samples)
-  return ArrayBuffer.isView(samples) && !(samples instanceof DataView) ? ((samples as unknown as Uint8Array).slice() as Samples) : samples
+  if (!ArrayBuffer.isView(samples) || samples instanceof DataView) return samples
+  // Not by its own `slice`: that of a Buffer copies nothing.
+  return Uint8Array.prototype.slice.call(samples) as unknown as Samples
 }
 
 /** A Job, as its run sees it. */

@@ -20,6 +20,14 @@ describe('A job', () => {
     expect((await classified)[0]!.map(({ class: number }) => number)).to.deep.equal([1, 2, 3])
   })
 
+  it('predicts from the bytes of a Buffer as they were, too', async () => {
+    const job = jobWith({ predict: (batch) => Float32Array.from(batch as Uint8Array) })
+    const bytes = Buffer.from([1, 2, 3])
+    const predicted = job.model.predict(bytes.subarray(1))
+    bytes.fill(0)
+    expect([...(await predicted)]).to.deep.equal([2, 3])
+  })
+
   it('refuses listeners to events that do not exist', async () => {
     const job = jobWith({})
     for (const method of ['on', 'once'] as const)
