@@ -16,11 +16,20 @@ export function checkActorClass(actorClass: unknown): void {
 }
 
 /** Throws INVALID_OPTION. */
-export function checkSpawn({ name, restart, shutdown, deadline }: LocalSpawnOptions & SpawnOptions): void {
+export function checkSpawn({ name, restart, shutdown, deadline, mailbox, heartbeat }: LocalSpawnOptions & SpawnOptions): void {
   if (name !== undefined && typeof name !== 'string') throw invalidOption('name', name, 'use a text')
   if (restart !== undefined && !['permanent', 'transient', 'temporary'].includes(restart)) {
     throw invalidOption('restart', restart, 'use permanent, transient or temporary')
   }
   if (shutdown !== undefined) checkMilliseconds('shutdown', shutdown)
   if (deadline !== undefined) checkMilliseconds('deadline', deadline)
+  // Of a number nothing would be read, and the default would hold without a word.
+  if (mailbox !== undefined && !isObject(mailbox)) throw invalidOption('mailbox', mailbox, 'use an object, such as { capacity: 500 }')
+  if (heartbeat === undefined) return
+  if (!isObject(heartbeat)) throw invalidOption('heartbeat', heartbeat, 'use an object, such as { timeout: 500 }')
+  checkMilliseconds('heartbeat.timeout', heartbeat.timeout)
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }

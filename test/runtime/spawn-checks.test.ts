@@ -32,7 +32,7 @@ describe('A spawn', () => {
       await refused('INVALID_OPTION', () => system.spawnLocal(none as never, {} as never), 'actorClass: received')
   })
 
-  const options = { restart: 'always', shutdown: '5s', deadline: NaN, name: 7 }
+  const options = { restart: 'always', shutdown: '5s', deadline: NaN, name: 7, mailbox: 500, heartbeat: 500 }
   for (const [option, value] of Object.entries(options))
     it(`is refused the ${option} ${value}`, async () => {
       const how = { [option]: value } as never
