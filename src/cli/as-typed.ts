@@ -31,8 +31,11 @@ export async function withFlagsOf<Result>(
   others: Readonly<Record<string, string>> = {}
 ): Promise<Result> {
   const nameOf = (path: string) => {
-    const name = others[path] ?? path
-    return command.getOptionValue(name) === undefined ? undefined : command.options.find((flag) => flag.attributeName() === name)?.long
+    // Of a list, a member may be at fault: `metrics[0]`.
+    const [option, member] = [path.replace(/\[.*/, ''), /\[.*/.exec(path)?.[0] ?? '']
+    const name = others[option] ?? option
+    const flag = command.options.find((each) => each.attributeName() === name)
+    return !flag || command.getOptionValue(name) === undefined ? undefined : `${flag.long}${member}`
   }
   try {
     return await work

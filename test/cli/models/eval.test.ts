@@ -44,6 +44,9 @@ describe('arbalest eval on a text', () => {
     expect((await measured(TEXT, '--metrics', 'r2')).stderr).to.match(
       /^INVALID_OPTION: --metrics: received "r2"; the model chooses among classes/
     )
+    expect((await measured(TEXT, '--metrics', 'f1,f2')).stderr).to.match(
+      /^UNKNOWN_NAME: --metrics\[1\]: received "f2"; use one of confusion, /
+    )
   })
 
   it('takes the path of a text in place of a name, and so does a training', async () => {
