@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
-import { imagesIn, isTablePath, loadModel, readImage, type LabelledEncoding, type TrainedModel } from '../../index.js'
+import { ArbalestError, imagesIn, isTablePath, loadModel, readImage, type LabelledEncoding, type TrainedModel } from '../../index.js'
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
-import { EXIT, type ExitCode } from '../exit.js'
+import { EXIT, reportError, type ExitCode } from '../exit.js'
 import { invalidFlag, wholeNumber } from '../flag-values.js'
 import { external, percent } from '../text.js'
 import { addModelFlags, DELIMITER, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
@@ -37,14 +37,12 @@ async function runPredict(
   const model = await loadModel(file, await readingOptions(flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
-  if (encoding === undefined || encoding.kind === 'image') await predictImages(model, inputs, { top, json })
-  else {
-    let before: string | undefined
-    for (const input of inputs) {
-      if (isTablePath(input)) before = await predictTable(model, encoding, input, { json, delimiter, before })
-      else if (encoding.kind !== 'table') await predictText(model, encoding, input, { top, json })
-      else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
-    }
+  if (encoding === undefined || encoding.kind === 'image') return predictImages(model, inputs, { top, json })
+  let before: string | undefined
+  for (const input of inputs) {
+    if (isTablePath(input)) before = await predictTable(model, encoding, input, { json, delimiter, before })
+    else if (encoding.kind !== 'table') await predictText(model, encoding, input, { top, json })
+    else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
   }
   return EXIT.done
 }
@@ -54,17 +52,28 @@ interface Shown {
   readonly json: boolean
 }
 
-async function predictImages(model: TrainedModel, inputs: readonly string[], { top, json }: Shown): Promise<void> {
+/** One that cannot be read among several does not keep the others from being told: it is told of too, and the command fails at the end. */
+async function predictImages(model: TrainedModel, inputs: readonly string[], { top, json }: Shown): Promise<ExitCode> {
   if (model.input.length !== 3)
     throw invalidFlag(
       'inputs',
       inputs[0]!,
       `model ${external(model.name)} takes samples (${model.input.join(', ')}), not images: use arbalest generate if it writes texts, else loadModel(file).predict in a program`
     )
-  for (const image of (await Promise.all(inputs.map(imageFiles))).flat()) {
-    const [classes = []] = model.classify(await readImage(image, model), { top })
+  const images = (await Promise.all(inputs.map(imageFiles))).flat()
+  let code: ExitCode = EXIT.done
+  for (const image of images) {
+    const sample = await readImage(image, model).catch((error: unknown) => {
+      if (images.length === 1 || !(error instanceof ArbalestError)) throw error
+      code = EXIT.failed
+      reportError(error, { json: false, stack: false })
+      if (json) tell(JSON.stringify({ file: image, error: { code: error.code, message: error.message } }))
+    })
+    if (!sample) continue
+    const [classes = []] = model.classify(sample, { top })
     tell(json ? JSON.stringify({ file: image, classes }) : `${external(image)}: ${likeliest(classes)}`)
   }
+  return code
 }
 
 async function predictText(model: TrainedModel, { target }: LabelledEncoding, input: string, { top, json }: Shown): Promise<void> {

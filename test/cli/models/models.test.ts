@@ -69,6 +69,23 @@ describe('arbalest export, import, eval and predict', function () {
     expect(new Set(lines.map((line) => JSON.stringify(line['classes']))).size).to.equal(1)
   })
 
+  it('goes on behind an image that cannot be read, and fails at the end', async () => {
+    await mkdir(at('mixed'), { recursive: true })
+    for (const name of ['a.png', 'c.png']) await copyFile(at('one.png'), at(`mixed/${name}`))
+    await writeFile(at('mixed/b.png'), (await readFile(at('one.png'))).subarray(0, 60))
+    const { code, stdout, stderr } = await run(['predict', file, at('mixed')])
+    expect(code).to.equal(1)
+    expect(stdout).to.match(/^.*a\.png: .*\n.*c\.png: .*\n$/)
+    expect(stderr).to.match(/^DATA_CORRUPT: .*b\.png: expected an image, found .*\n$/)
+    const { lines } = await run(['predict', file, at('mixed'), at('none.png'), '--json'])
+    expect(lines.map((line) => [line['file'], (line['error'] as { code: string } | undefined)?.code])).to.deep.equal([
+      [at('mixed/a.png'), undefined],
+      [at('mixed/b.png'), 'DATA_CORRUPT'],
+      [at('mixed/c.png'), undefined],
+      [at('none.png'), 'DATA_NOT_FOUND']
+    ])
+  })
+
   it('refuses what is no image, what is no model and what is not there', async () => {
     expect((await run(['predict', file, file])).stderr).to.match(/^DATA_CORRUPT: .*an image/)
     expect((await run(['predict', file, at('none.png')])).stderr).to.match(/^DATA_NOT_FOUND: .*none\.png/)
