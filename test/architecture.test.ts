@@ -12,6 +12,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'did-you-mean.ts', only: [] },
   { name: 'errors.ts', only: ['did-you-mean.ts'] },
   { name: 'similar-files.ts', only: ['did-you-mean.ts'] },
+  { name: 'linked-file.ts', only: [] },
   { name: 'builtin-modules.ts', only: [] },
   { name: 'own-module.ts', only: ['builtin-modules.ts', 'errors.ts'] },
   { name: 'package-version.ts', only: ['errors.ts'] },
@@ -43,7 +44,19 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'index.ts' },
   {
     name: 'cli',
-    only: ['errors.ts', 'similar-files.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'observe', 'dashboard', 'index.ts']
+    only: [
+      'errors.ts',
+      'similar-files.ts',
+      'linked-file.ts',
+      'schema',
+      'engine',
+      'options',
+      'runtime',
+      'hosts',
+      'observe',
+      'dashboard',
+      'index.ts'
+    ]
   }
 ]
 

@@ -9,37 +9,38 @@ import { unwritableFile } from './file-errors.js'
 const CHUNK = 2 ** 26
 
 /**
- * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. If anything fails, the previous
- * file stays, as does what is no file: a pipe, whose reader would wait for ever, or a device. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
+ * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. A symbolic link stays, and the file that it leads to is
+ * replaced. If anything fails, the previous file stays, as does what is no file: a pipe, whose reader would wait for ever, or a device. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
  */
 export async function replaceFile(
   path: string,
   { sync, bytes }: { readonly sync: boolean; readonly bytes?: number },
   write: (handle: FileHandle) => Promise<void>
 ): Promise<void> {
-  const folder = dirname(path)
-  const temporary = temporaryName(path)
+  let temporary: string | undefined
   try {
     await refuseDevice(path)
+    const file = await replacedFile(path)
+    temporary = temporaryName(file)
     await withFile(temporary, 'wx', async (handle) => {
       await write(handle)
       if (sync) await handle.sync()
     })
-    await rename(temporary, path)
-    if (sync) await withFile(folder, 'r', (handle) => handle.sync())
+    await rename(temporary, file)
+    if (sync) await withFile(dirname(file), 'r', (handle) => handle.sync())
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
+    if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
     throw error instanceof ArbalestError ? error : unwritableFile(path, error, { needed: bytes })
   }
 }
 
 /** Checks in advance that `replaceFile` can write to a path, and leaves nothing behind. Throws WRITE_FAILED. */
 export async function checkReplaceable(path: string): Promise<void> {
-  const temporary = temporaryName(path)
   try {
     const found = await stat(path).catch(() => undefined)
     if (found?.isDirectory() || path.endsWith('/')) throw new Error('it is a folder')
     await refuseDevice(path)
+    const temporary = temporaryName(await replacedFile(path))
     await withFile(temporary, 'wx', async () => {})
     await rm(temporary)
   } catch (cause) {
@@ -88,6 +89,11 @@ export function makeFolder(path: string): string | undefined {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+/** A program that only imports this package starts without what it takes. */
+async function replacedFile(path: string): Promise<string> {
+  return (await import('../linked-file.js')).linkedFile(path)
 }
 
 function temporaryName(path: string): string {

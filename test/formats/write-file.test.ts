@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -25,6 +36,39 @@ describe('a file that is replaced', () => {
     expect(statSync(pipe).isFIFO()).to.equal(true)
     expect(statSync(link).isCharacterDevice()).to.equal(true)
     expect(readdirSync(folder).sort()).to.deep.equal(['folder', 'link', 'pipe'])
+  })
+})
+
+describe('a symbolic link to a file that is replaced', () => {
+  let folder: string
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'links-'))))
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  for (const [what, content] of [
+    ['a file', 'old'],
+    ['none yet', undefined]
+  ] as const)
+    it(`stays, where it leads to ${what}`, async () => {
+      const disk = join(folder, 'disk')
+      mkdirSync(join(disk, 'links'), { recursive: true })
+      if (content !== undefined) writeFileSync(join(disk, 'model'), content)
+      // By a link that is relative to a folder which is reached by a link itself.
+      symlinkSync('../model', join(disk, 'links', 'newest'))
+      symlinkSync(join(disk, 'links'), join(folder, 'links'))
+      const path = join(folder, 'links', 'newest')
+      await checkReplaceable(path)
+      await replaceFile(path, { sync: true }, (handle) => handle.writeFile('new'))
+      expect(lstatSync(path).isSymbolicLink()).to.equal(true)
+      expect(readFileSync(join(disk, 'model'), 'utf8')).to.equal('new')
+      expect(readdirSync(disk).sort()).to.deep.equal(['links', 'model'])
+      expect(readdirSync(join(disk, 'links'))).to.deep.equal(['newest'])
+    })
+
+  it('is refused where it leads around in a circle', async () => {
+    symlinkSync('two', join(folder, 'one'))
+    symlinkSync('one', join(folder, 'two'))
+    await refused('WRITE_FAILED', () => replaceFile(join(folder, 'one'), { sync: false }, (handle) => handle.writeFile('x')))
+    expect(readdirSync(folder).sort()).to.deep.equal(['one', 'two'])
   })
 })
 
