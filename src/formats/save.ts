@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
-import { invalidOption, unknownName } from '../errors.js'
+import { invalidOption } from '../errors.js'
 import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { familyOf, modelNamed } from '../model/zoo/index.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { oneOf, truth } from '../schema/values.js'
 import { checkFolderModel, checkNewFolder, saveFolder } from './huggingface/save-folder.js'
 import type { SavedModel } from './saved-model.js'
 import { DESCRIPTION, describe } from './description.js'
@@ -22,6 +25,8 @@ export interface SaveOptions {
   /** ONNX only: whether the network normalises its input and so takes samples in 0 to 1; true if omitted. */
   readonly normalise?: boolean
 }
+
+const saveOptions = group({ format: option(oneOf(['safetensors', 'onnx', 'huggingface'])), normalise: option(truth()) })
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
   async onnx(path, { model, weights, statistics, normalisation, classNames, encoding }, { normalise = true }) {
@@ -48,9 +53,9 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
 }
 
 /** As `saveModel`. */
-export async function writeModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
+export async function writeModel(path: string, saved: SavedModel, given: SaveOptions = {}): Promise<void> {
+  const options = check(saveOptions, given)
   const format = options.format ?? formatOf(path)
-  if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
   if (options.normalise === false && format !== 'onnx')
     throw invalidOption('normalise', false, `leave it out: only ONNX contains the normalisation, and the file is written as ${format}`)
   await SAVERS[format](path, saved, options)

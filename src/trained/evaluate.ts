@@ -14,10 +14,13 @@ import { inTurns } from '../turns.js'
 import { checkSuits, METRIC_NAMES, usualMetrics, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluationMetrics } from '../metrics/metrics.js'
 import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
 import { list, oneOf } from '../schema/values.js'
 import { answersPerSample, evaluationPasses, metricPlan, taskOfModel } from './programs.js'
 
-const metricNames = list<MetricName, MetricName>(oneOf(METRIC_NAMES), "a list of names, such as ['f1', 'confusion']")
+const evaluateOptions = group({
+  metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES), "a list of names, such as ['f1', 'confusion']"))
+})
 
 /** The quality of a model on held-out samples. */
 export interface Measurement {
@@ -61,9 +64,10 @@ export async function evaluate(
   evaluated: EvaluatedModel,
   statistics: FloatTensors,
   data: Dataset,
-  { metrics: asked }: EvaluateOptions = {}
+  options: EvaluateOptions = {}
 ): Promise<Measurement> {
   const start = performance.now()
+  const { metrics: asked } = check(evaluateOptions, options)
   const { engine, module, model, program, normalisation } = evaluated
   const { backend } = program
   const { mean, std } = normalisation
@@ -76,7 +80,7 @@ export async function evaluate(
     )
   )
   const task = taskOfModel(model, program)
-  if (asked !== undefined) checkSuits(check(metricNames, asked, { path: 'metrics' }), task)
+  if (asked !== undefined) checkSuits(asked, task)
   const names = asked ?? usualMetrics(task)
   const metrics = metricPlan(names, task, data)
   const scope = new JobScope(engine, module)

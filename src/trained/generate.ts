@@ -1,5 +1,8 @@
 import { Random } from '../data/random.js'
 import { invalidOption } from '../errors.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { real, whole } from '../schema/values.js'
 import type { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 
 /** How a model of texts writes. */
@@ -11,6 +14,12 @@ export interface GenerateOptions {
   /** Seeds the random choice; 0 by default. */
   readonly seed?: number
 }
+
+const generateOptions = group({
+  length: option(whole(), { default: 200 }),
+  temperature: option(real({ min: 0 }), { default: 1 }),
+  seed: option(whole(), { default: 0 })
+})
 
 /** A model of texts, as `generate` uses it. */
 export interface TextModel {
@@ -26,10 +35,7 @@ export interface TextModel {
 
 /** Continues the prompt, character by character, each drawn by its probability. Throws INVALID_OPTION. */
 export function generate(model: TextModel, prompt: string, options: GenerateOptions = {}): string {
-  const { length = 200, temperature = 1, seed = 0 } = options
-  if (!Number.isSafeInteger(length) || length < 0) throw invalidOption('length', length, 'use a whole number of at least 0')
-  if (!(temperature >= 0 && temperature < Infinity)) throw invalidOption('temperature', temperature, 'use a number of at least 0')
-  if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  const { length, temperature, seed } = check(generateOptions, options)
   if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give at least one character')
   const tokens = model.encode(prompt)
   const start = tokens.length

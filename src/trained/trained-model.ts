@@ -15,6 +15,9 @@ import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { whole } from '../schema/values.js'
 import { checkEncodedAlike, encoded } from './encoded.js'
 import { charactersOf, generate, tokensBy, type GenerateOptions } from './generate.js'
 import { evaluate, type EvaluateOptions, type Measurement } from './evaluate.js'
@@ -34,6 +37,8 @@ export interface TrainedModelOptions {
   /** The second tier in which the weights lie; absent if that is the device. The trained model owns it, too. */
   readonly moved?: Handle | undefined
 }
+
+const classifyOptions = group({ top: option(whole({ min: 1 }), { default: 5 }) })
 
 /** Releases a replica when the model that owns it has been garbage-collected. */
 const collected = new FinalizationRegistry<() => void>((release) => release())
@@ -165,8 +170,9 @@ export class TrainedModel {
    */
   classify(
     samples: Float32Array | Uint8Array | Int32Array | readonly TableRow[] | readonly string[],
-    { top = 5 }: { readonly top?: number } = {}
+    options: { readonly top?: number } = {}
   ): Classification[][] {
+    const { top } = check(classifyOptions, options)
     const { model, program, classNames: names } = this.#options
     const [classes, ...more] = program.values[program.named['output']!]!.shape.slice(1)
     if (model.loss !== 'softmaxCrossEntropy' || classes === undefined || more.length > 0)
@@ -175,7 +181,6 @@ export class TrainedModel {
         model.name,
         `it gives ${shown([classes, ...more])} under ${model.loss}; only a classifier has classes: use predict`
       )
-    if (!Number.isSafeInteger(top) || top < 1) throw invalidOption('top', top, 'use a whole number of at least 1')
     return classifications(this.predict(samples), { classes, names, top })
   }
 
