@@ -9,7 +9,7 @@ export function load(url, context, next) { writeSync(1, url + '\\n'); return nex
 /** Each file takes a third of a millisecond or more: most of the time of the import. Before adding to this, load the files when they are used. */
 const MOST_FILES = 188
 /** Packages that every program has; others are loaded when they are used. */
-const PACKAGES = ['eventemitter3', 'valibot']
+const PACKAGES = ['valibot']
 
 /** The files that a program loads. */
 function loadedBy(program: string): string[] {

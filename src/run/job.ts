@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import { EventEmitter } from 'eventemitter3'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
 import type { WatchedJob } from '../dashboard/run-watch.js'
-import { ArbalestError, unknownName } from '../errors.js'
+import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
   CheckpointEvent,
@@ -83,6 +82,12 @@ function checkEventName(name: string): void {
   if (!Object.hasOwn(EVENT_NAMES, name)) throw unknownName('event', name, Object.keys(EVENT_NAMES))
 }
 
+interface Listener {
+  readonly name: keyof JobEvents
+  readonly listener: (event: never) => unknown
+  readonly isOnce: boolean
+}
+
 /** A copy of samples that are used later, when the caller may have changed or transferred them. */
 function copied<Samples>(samples: Samples): Samples {
   if (Array.isArray(samples)) return structuredClone(samples)
@@ -139,12 +144,13 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   readonly #directory: RunDirectory
   readonly #stop = new AbortController()
   readonly #metrics = new MetricLog()
-  readonly #emitter = new EventEmitter()
+  #listeners: readonly Listener[] = []
   readonly #stream = new EventStream<JobEvent>()
   readonly #finished: Promise<FinishedEvent>
   readonly #reading = new FailureReading()
   /** The first error that a listener threw. */
   #thrown: { readonly error: unknown } | undefined
+  #isOver = false
 
   /** `learners`: how many there will be at the start. */
   constructor(
@@ -232,25 +238,22 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   }
 
   /**
-   * Calls `listener` for every event of this name from now on. `failed` has the error with which `finished` rejects. A listener that throws ends the run as
-   * `stop` does, and `finished` rejects with its error. Throws UNKNOWN_NAME for a name that no event has.
+   * Calls `listener` for every event of this name from now on. `failed` has the error with which `finished` rejects. A listener that throws, or whose promise
+   * rejects while the run goes on, ends the run as `stop` does, and `finished` rejects with its error. Throws UNKNOWN_NAME for a name that no event has, and INVALID_OPTION
+   * for a listener that is no function.
    */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#listens(name)
-    this.#emitter.on(name, listener)
-    return this
+    return this.#listen({ name, listener, isOnce: false })
   }
 
   /** As `on`, but only for the next event of this name. */
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#listens(name)
-    this.#emitter.once(name, listener)
-    return this
+    return this.#listen({ name, listener, isOnce: true })
   }
 
   /** Removes a listener that was given to `on` or `once`. */
   off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#emitter.off(name, listener)
+    this.#listeners = this.#listeners.filter((each) => each.name !== name || each.listener !== listener)
     return this
   }
 
@@ -266,9 +269,13 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     await this.#finished.catch(() => {})
   }
 
-  #listens(name: string): void {
+  #listen(added: Listener): this {
+    const { name, listener } = added
     checkEventName(name)
+    if (typeof listener !== 'function') throw invalidOption('listener', listener, 'give a function')
     if (name === 'failed') this.#reading.begin()
+    this.#listeners = [...this.#listeners, added]
+    return this
   }
 
   async #run(run: (control: JobControl) => Promise<JobOutcome>): Promise<JobOutcome> {
@@ -284,6 +291,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       const outcome = await run(control).finally(() => this.#metrics.end())
       if (!this.#thrown) this.#emit(outcome.finished)
       if (this.#thrown) throw this.#thrown.error
+      this.#isOver = true
       this.#directory.close()
       this.#stream.end()
       return outcome
@@ -294,6 +302,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       this.#directory.close(failure)
       this.#stream.end({ error: failure })
       this.#call('failed', failure)
+      this.#isOver = true
       throw failure
     }
   }
@@ -306,10 +315,21 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** Keeps the error of a listener from the code that emits: depending on the event, that is a timer, an actor or the run. */
   #call(name: keyof JobEvents, event: unknown): void {
     try {
-      this.#emitter.emit(name, event)
+      // A listener that is added or removed by another one does not change who gets this event.
+      for (const each of this.#listeners.filter((one) => one.name === name)) {
+        if (each.isOnce) this.#listeners = this.#listeners.filter((other) => other !== each)
+        const answer = each.listener(event as never)
+        if (answer instanceof Promise) answer.catch((error: unknown) => this.#listenerThrew(error))
+      }
     } catch (error) {
-      this.#thrown ??= { error }
-      this.stop()
+      this.#listenerThrew(error)
     }
+  }
+
+  /** Once the run is over nothing can fail by it any more: then it is an unhandled rejection. */
+  #listenerThrew(error: unknown): void {
+    if (this.#isOver) throw error
+    this.#thrown ??= { error }
+    this.stop()
   }
 }
