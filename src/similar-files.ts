@@ -17,14 +17,23 @@ export function didYouMeanFile(path: string, printable: (text: string) => string
 /** Paths that exist and resemble one that does not, in its name or in those of its folders. */
 function similarFiles(path: string): string[] {
   const [folder, name] = [dirname(path), basename(path)]
-  if (!existsSync(folder)) {
+  if (!isThere(folder)) {
     if (folder === path) return []
-    return similarFiles(folder).flatMap((other) => (existsSync(join(other, name)) ? [join(other, name)] : []))
+    return similarFiles(folder).flatMap((other) => (isThere(join(other, name)) ? [join(other, name)] : []))
   }
   const names = namesIn(folder)
   const similar = similarNames(name, names)
   const withEnding = extname(name) === '' ? names.filter((each) => each !== name && each.slice(0, -extname(each).length) === name) : []
   return (similar.length > 0 ? similar : withEnding).map((each) => join(folder, each))
+}
+
+/** Under --permission Node.js may throw for a path at which it may not look. */
+function isThere(path: string): boolean {
+  try {
+    return existsSync(path)
+  } catch {
+    return false
+  }
 }
 
 function namesIn(folder: string): string[] {

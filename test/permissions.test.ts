@@ -44,6 +44,44 @@ describe('a run in a program of few permissions', function () {
     expect(told(flags, training("checkpoint: '/tmp/checkpoints'"))).to.equal(`${fault}; start Node.js with --allow-fs-write for its folder`)
   })
 
+  it('names the flag by which files may be read, whatever they are', async () => {
+    const flags = [
+      PERMISSION,
+      `--allow-fs-read=${new URL('../../', import.meta.url).pathname}*`,
+      '--allow-fs-read=/proc/*',
+      '--allow-addons'
+    ]
+    const program = `
+      const { datasetFromTable, imageFolder, loadModel, readTable, train } = await import(${JSON.stringify(INDEX)})
+      const sink = { header() {}, block() {} }
+      for (const read of [
+        () => loadModel('/secret/model.safetensors'),
+        () => loadModel('/secret/checkpoints'),
+        () => datasetFromTable({ file: '/secret/table.csv', target: 'price' }),
+        () => readTable('/secret/table.parquet', sink),
+        () => imageFolder('/secret/images'),
+        () => train({ model: 'mlp', data: '/secret/table.csv', table: { target: 'price' } }).finished,
+        () => train({ model: 'mlp', initialWeights: '/secret/model.safetensors' }).finished,
+        () => train({ model: 'mlp', learner: '/secret/learner.js' }).finished
+      ]) await (async () => read())().catch(({ code, message }) => console.log(code, message))`
+    for (const line of told(flags, program).split('\n'))
+      expect(line).to.match(
+        /^(?:DATA_NOT_FOUND|INVALID_OPTION) .*\/secret\/\S+.*; (?:it may not be read: )?start Node\.js with --allow-fs-read for it$/
+      )
+    expect(told(flags, program).split('\n')).to.have.lengthOf(8)
+  })
+
+  it('names the flag that Parquet takes', async () => {
+    await using folder = await Folder.make()
+    const table = await folder.write('table.parquet', Buffer.from('PAR1PAR1PAR1'))
+    const program = `
+      const { readTable } = await import(${JSON.stringify(INDEX)})
+      await readTable(${JSON.stringify(table)}, { header() {}, block() {} }).catch(({ code, message }) => console.log(code, message))`
+    expect(told([PERMISSION, '--allow-fs-read=*'], program)).to.equal(
+      `LIMIT_REACHED ${table}: Parquet is read by a process of its own, and Node.js was told to allow none; start it with --allow-child-process beside --permission`
+    )
+  })
+
   it('tells of an error of syntax in a learner, without its line', async () => {
     await using folder = await Folder.make()
     const learner = pathToFileURL(await folder.write('learner.mjs', Buffer.from('export default class { step( }')))

@@ -1,6 +1,7 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { foundAt } from '../formats/file-errors.js'
 import { isHuggingFaceFolder } from '../formats/huggingface/folder.js'
 import { Checkpoint, MODEL_FILE } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
@@ -15,7 +16,7 @@ export interface ModelFileOptions {
 
 /** As `modelFile`. */
 export async function findModelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
-  const folder = existsSync(path) && statSync(path).isDirectory()
+  const folder = foundAt(path)?.isDirectory() === true
   const several = folder && !existsSync(join(path, MANIFEST))
   if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)
   if (!folder || isHuggingFaceFolder(path)) return path

@@ -1,3 +1,4 @@
+import { statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, isError, messageOf, printable, shown } from '../errors.js'
@@ -24,10 +25,22 @@ export function corruptFile(file: string, { where, expected, found, fix, cause }
 /** DATA_NOT_FOUND: the operating system does not let a file be read. */
 export function unreadableFile(file: string, cause: unknown, fix = 'name a file that exists and that you may read'): ArbalestError {
   const similar = reason(cause) === 'ENOENT' ? didYouMeanFile(file, printable) : ''
-  return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${fix}${similar}`, {
+  const way = isDeniedByNode(cause) ? 'start Node.js with --allow-fs-read for it' : fix
+  return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${way}${similar}`, {
     cause,
     data: { file }
   })
+}
+
+/** What is at a path; undefined for nothing, and for a path that cannot be. Throws DATA_NOT_FOUND where Node.js may not look, under --permission. */
+export function foundAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    if (isDeniedByNode(cause)) throw unreadableFile(path, cause)
+    // It throws for a path with a null byte, or below a file.
+    return undefined
+  }
 }
 
 /** What the system's codes for too little room mean. */

@@ -1,4 +1,3 @@
-import { statSync, type Stats } from 'node:fs'
 import * as v from 'valibot'
 import { printable } from '../errors.js'
 import { didYouMeanFile } from '../similar-files.js'
@@ -8,6 +7,7 @@ import { imageOptions } from '../data/images/image-options.js'
 import { isTablePath, tableExtensions } from '../data/tables/table-file.js'
 import { holdsTexts } from '../data/texts/text-folder.js'
 import { tableOptions } from '../data/tables/table-options.js'
+import { foundAt } from '../formats/file-errors.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
 import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
@@ -111,23 +111,14 @@ export function isDataset(value: unknown): boolean {
 
 /** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder or a file that is there. */
 function isPath(data: string): boolean {
-  return !datasetNames.includes(data) && (isTextPath(data) || isTablePath(data) || /[\\/]/.test(data) || found(data) !== undefined)
+  return !datasetNames.includes(data) && (isTextPath(data) || isTablePath(data) || /[\\/]/.test(data) || foundAt(data) !== undefined)
 }
 
 function pathFault(path: string): string | undefined {
-  const file = found(path)
+  const file = foundAt(path)
   if (file?.isDirectory()) return undefined
   if (file === undefined) return `there is no such file or folder: check the path${didYouMeanFile(path, printable)}`
   if (!isTextPath(path) && !isTablePath(path))
     return `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')}), unpacked`
   return file.isFile() ? undefined : 'it is not a regular file: name a text or a table'
-}
-
-function found(path: string): Stats | undefined {
-  // It throws for a path that cannot exist: with a null byte, or below a file.
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
 }

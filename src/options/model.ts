@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
 import * as v from 'valibot'
+import { foundAt } from '../formats/file-errors.js'
 import type { ImportOptions } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
@@ -10,7 +10,7 @@ import { either, kind, list, oneOf, real, text, truth, type Schema } from '../sc
 
 const file = v.pipe(
   text('the path of a safetensors file'),
-  v.check((path) => existsSync(path), 'there is no such file; name a safetensors file')
+  v.check((path) => foundAt(path) !== undefined, 'there is no such file; name a safetensors file')
 )
 
 const initialWeights = group({

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import { messageOf } from '../errors.js'
+import { isDeniedByNode } from '../formats/file-errors.js'
 import { kind, type Schema } from '../schema/values.js'
 
 /** The URL of a module that exists, from a URL or the path of its file; `exports` names what the module has to export. */
@@ -18,7 +19,8 @@ export function moduleUrl(exports: string): Schema<URL | string, URL> {
         if (url.protocol !== 'file:' || existsSync(fileURLToPath(url))) return url
         addIssue({ message: `there is no such file: name a module that exports ${exports}` })
       } catch (error) {
-        addIssue({ message: `that is no address (${messageOf(error)}): name a module that exports ${exports}` })
+        if (isDeniedByNode(error)) addIssue({ message: 'it may not be read: start Node.js with --allow-fs-read for it' })
+        else addIssue({ message: `that is no address (${messageOf(error)}): name a module that exports ${exports}` })
       }
       return NEVER
     })

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { ArbalestError, messageOf } from '../../errors.js'
-import { corruptFile } from '../../formats/file-errors.js'
+import { corruptFile, isDeniedByNode } from '../../formats/file-errors.js'
 import { checkRegularFile } from '../read-text.js'
 import { MEGABYTES, ParquetDecoder, type NoAnswer } from './parquet-decoder.js'
 import type { ParquetAnswer, ParquetRequest } from './parquet-process.js'
@@ -50,9 +50,14 @@ function tooLarge(file: string, what: string): ArbalestError {
   return new ArbalestError('OUT_OF_MEMORY', `${file}: ${what}; write the file with smaller row groups`, { data: { file } })
 }
 
+function withoutProcess(file: string, cause: unknown): ArbalestError {
+  const message = `${file}: Parquet is read by a process of its own, and Node.js was told to allow none; start it with --allow-child-process beside --permission`
+  return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'processes', file } })
+}
+
 const decoder = new ParquetDecoder()
 
-/** Throws DATA_CORRUPT for what is no Parquet or takes too long, OUT_OF_MEMORY. */
+/** Throws DATA_CORRUPT for what is no Parquet or takes too long, OUT_OF_MEMORY, and LIMIT_REACHED where Node.js may start no process. */
 async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
   const { file } = request
   const milliseconds = MILLISECONDS + Math.ceil(rows / ROWS_A_MILLISECOND)
@@ -62,6 +67,7 @@ async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
     // The decoder keeps the folder in which it was started.
     answer = await decoder.ask({ ...request, file: resolve(file) }, milliseconds)
   } catch (cause) {
+    if (isDeniedByNode(cause)) throw withoutProcess(file, cause)
     const { reason } = cause as NoAnswer
     if (reason === 'memory') throw tooLarge(file, `a column takes more than ${MEGABYTES} MB to decode`)
     throw fault(reason === 'time' ? `a column that takes more than ${milliseconds / 1000} s to decode` : messageOf(cause), cause)
