@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, writeSync } from 'node:fs'
+import { mkdirSync, statSync, writeSync, type Stats } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtin } from '../builtin-modules.js'
@@ -8,9 +8,12 @@ import { unwritableFile } from './file-errors.js'
 /** The most bytes of one write call: a longer call would block one of the few threads that serve all file operations of the process. */
 const CHUNK = 2 ** 26
 
+/** Of a file's mode, who may read, write and execute it. */
+const PERMISSIONS = 0o777
+
 /**
  * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. A symbolic link stays, and the file that it leads to is
- * replaced. If anything fails, the previous file stays, as does what is no file: a pipe, whose reader would wait for ever, or a device. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
+ * replaced. The permissions of a file that was there hold for the new one, before it has any content. If anything fails, the previous file stays, as does what is no file: a pipe, whose reader would wait for ever, or a device. With `sync`, content and name are on the disk when the promise resolves. `bytes` will be written, where that is known. Throws WRITE_FAILED.
  */
 export async function replaceFile(
   path: string,
@@ -19,10 +22,12 @@ export async function replaceFile(
 ): Promise<void> {
   let temporary: string | undefined
   try {
-    await refuseDevice(path)
+    const before = await refuseDevice(path)
     const file = await replacedFile(path)
     temporary = temporaryName(file)
     await withFile(temporary, 'wx', async (handle) => {
+      // Some file systems have none.
+      if (before) await handle.chmod(before.mode & PERMISSIONS).catch(() => {})
       await write(handle)
       if (sync) await handle.sync()
     })
@@ -48,10 +53,14 @@ export async function checkReplaceable(path: string): Promise<void> {
   }
 }
 
-/** Throws for what a file would take the place of: /dev/null would be one for all programs. The system itself refuses to replace a folder. */
-async function refuseDevice(path: string): Promise<void> {
+/**
+ * What a file would take the place of; undefined for nothing. Throws for a pipe or a device: /dev/null would be a file for all programs. The system itself refuses to replace
+ * a folder.
+ */
+async function refuseDevice(path: string): Promise<Stats | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (found && !found.isFile() && !found.isDirectory()) throw new Error('it is a pipe or a device')
+  return found
 }
 
 /** Writes all bytes of an array at the handle's current position. */

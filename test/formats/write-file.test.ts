@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -36,6 +37,20 @@ describe('a file that is replaced', () => {
     expect(statSync(pipe).isFIFO()).to.equal(true)
     expect(statSync(link).isCharacterDevice()).to.equal(true)
     expect(readdirSync(folder).sort()).to.deep.equal(['folder', 'link', 'pipe'])
+  })
+})
+
+describe('the permissions of a file that is replaced', () => {
+  it('hold for the new one', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'private-'))
+    const path = join(folder, 'model')
+    for (const mode of [0o600, 0o664]) {
+      writeFileSync(path, 'old')
+      chmodSync(path, mode)
+      await replaceFile(path, { sync: false }, (handle) => handle.writeFile('new'))
+      expect(statSync(path).mode & 0o777).to.equal(mode)
+    }
+    rmSync(folder, { recursive: true })
   })
 })
 
