@@ -37,6 +37,27 @@ describe('an actor of the user’s own', () => {
     await job.finished
   })
 
+  for (const [method, answer] of [
+    ['group', 'undefined'],
+    ['status', '({})'],
+    ['losses', '[1]'],
+    ['isFinite', 'undefined'],
+    ['centralVector', 'undefined']
+  ] as const)
+    it(`fails the run where its ${method} answers nonsense, and names it`, async () => {
+      const built = new URL('../../src/actors/index.js', import.meta.url).href
+      const source = `import { Synchroniser } from '${built}'
+        export default class extends Synchroniser { ${method}() { return ${answer} } }`
+      const module = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+      const error = await rejection((await trainManyRounds({ synchroniserActor: module, until: { steps: 100 } })).finished)
+      expect(error).to.have.property('code', 'INVALID_OPTION')
+      expect((error as Error).message).to.match(
+        new RegExp(
+          `^synchroniserActor: received "data:.*; its method ${method} answers .*; let it answer .*, as that of Synchroniser does$`
+        )
+      )
+    })
+
   it('is refused if it lacks a method that the run calls', async () => {
     const module = new URL(`data:text/javascript,${encodeURIComponent('export default class { status() {} }')}`)
     const error = await rejection((await trainManyRounds({ supervisor: module })).finished)

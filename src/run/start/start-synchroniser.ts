@@ -1,5 +1,5 @@
 import type { JobScope } from '../../actors/job-scope.js'
-import { actorClass } from '../../actors/own-actor.js'
+import { actorClass, type NeededAnswer } from '../../actors/own-actor.js'
 import { Synchroniser } from '../../actors/synchroniser.js'
 import type { GroupRule, Handle, LevelSpec, MovedVectorsUse } from '../../engine/contract.js'
 import { giveBack } from '../../engine/give-back.js'
@@ -11,6 +11,25 @@ import { leaderOf } from '../hosts/meeting.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import type { RunHooks } from './run-hooks.js'
 import { presentRule } from '../run-settings.js'
+
+/** By its tag, for an array may be of another realm. */
+const isArray = (answer: unknown, ...names: readonly string[]): boolean =>
+  ArrayBuffer.isView(answer) && names.includes((answer as unknown as Float32Array)[Symbol.toStringTag])
+
+/** What the run reads of the answers of its synchroniser. */
+const ANSWERS = {
+  group: { what: 'the handle of the group', holds: (answer) => typeof answer === 'number' },
+  status: {
+    what: 'round, iterations, position and members',
+    holds: (answer) => {
+      const { round, iterations, position, members } = Object(answer) as Partial<Record<string, unknown>>
+      return [round, iterations, position].every((each) => typeof each === 'number') && Array.isArray(members)
+    }
+  },
+  losses: { what: 'a Float32Array', holds: (answer) => isArray(answer, 'Float32Array') },
+  isFinite: { what: 'true or false', holds: (answer) => typeof answer === 'boolean' },
+  centralVector: { what: 'a Float32Array or a Float64Array', holds: (answer) => isArray(answer, 'Float32Array', 'Float64Array') }
+} as const satisfies Partial<Record<keyof Synchroniser, NeededAnswer>>
 
 /** Starts the synchroniser, which makes the group of learners with the first central model. The hubs of the run make theirs. */
 export async function startSynchroniser(
@@ -30,7 +49,7 @@ export async function startSynchroniser(
   const { learningRates, restarts, iterations } = schedule
   leaderOf(hosts)?.serve(group, { ruleAt, sumOrder, schedule: { learningRates, restarts, iterations }, ...resumes })
   const options = { engine, group, control, ...resumes }
-  const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
+  const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor, ANSWERS)
   const synchroniser = await system.spawnLocal(own, options, { name: 'synchroniser' })
   // The engine has its own copy. An actor of the user's and the messages to other hosts may still hold these weights.
   if (own === Synchroniser && !leaderOf(hosts)) giveBack(group.initial)
