@@ -75,7 +75,7 @@ export class Agent {
     return { ...launch, hosts: placed(processes, left), processes }
   }
 
-  #answering(launch: Launch): Promise<readonly Host[]> {
+  #answering({ programs: _, ...launch }: Launch): Promise<readonly Host[]> {
     const { launcher, allHosts } = this.#options
     const lineFor = ({ name }: Host) => launcherLine(launcher, { ...launch, hosts: [{ name, slots: 1 }], processes: 1, program: ['true'] })
     return answeringHosts(allHosts, lineFor, launch.env)

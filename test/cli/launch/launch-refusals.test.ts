@@ -140,6 +140,15 @@ describe('arbalest launch', () => {
       expect(stderr).to.match(/^HOST_LOST: hosts: received deaf1, deaf2, where the launcher starts no process; check the names [^\n]*\n$/)
     })
 
+    it('names them where several jobs share a hub, too, and starts none of the jobs to find out', () => {
+      const launcher = copy.program('mpirun.deaf', 'mpirun (Open MPI) 5.0.11', 'case "$*" in *deaf*|*arbalest.js*) exit 1;; esac')
+      const hosts = copy.file('hosts', 'node1\ndeaf1\nnode2\n')
+      const jobs = ['-n', '1', '--hubs', '1', ...TRAIN, ':', 'train', '--model', 'mlp']
+      const { status, stderr } = copy.launch(['--launcher', launcher, '--hostfile', hosts, ...jobs])
+      expect(status).to.equal(1)
+      expect(stderr).to.match(/^HOST_LOST: hosts: received deaf1, where the launcher starts no process; check the names [^\n]*\n$/)
+    })
+
     it('refuses the mpirun of another MPI than was built, by both names', () => {
       const other = copy.program('mpirun.other', 'mpirun.openmpi (OpenRTE) 4.1.4')
       const { status, stderr } = copy.launch(['-n', '2', '--launcher', other, ...TRAIN])
