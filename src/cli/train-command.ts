@@ -93,7 +93,8 @@ async function runTrain({ config, flags, save, json, verbose, output }: TrainRun
     }
     if (file) await saveTrained(job, file, json)
     if ((await job.finished).checkpoints === 'incomplete') return EXIT.failed
-    if (isOverfitTest(options) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
+    // Of several processes the first one alone has the losses.
+    if (isFirstProcess() && isOverfitTest(options) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()

@@ -18,6 +18,8 @@ export interface AgentOptions {
   /** How many times the run may be started again. */
   readonly restarts: number
   readonly hostsMin: number
+  /** Whether a run may fail without an error, because its model cannot overfit: its first process has told that. */
+  readonly overfits: boolean
   readonly json: boolean
   readonly raw: boolean
 }
@@ -45,7 +47,7 @@ export class Agent {
       const end = await this.#once(launch)
       if (signals.exitCode !== undefined) return stopped(end, signals.exitCode)
       if (end.status === 0) return EXIT.done
-      if (end.lacksCheckpoint) return EXIT.failed
+      if (end.lacksCheckpoint || (this.#options.overfits && hasFailedQuietly(end))) return EXIT.failed
       const cause = causeOf(end, launch)
       if (restarts >= this.#options.restarts || !isRestarted(end)) return this.#failed(end, cause)
       launch = await this.#next(launch, cause)
@@ -107,6 +109,10 @@ function stopped({ status, codes, failed, lacksCheckpoint }: LauncherEnd, bySign
   show(failed)
   const hasFailed = failed !== undefined || codes.size > 0 || lacksCheckpoint
   return status !== 0 && hasFailed ? EXIT.failed : bySignal
+}
+
+function hasFailedQuietly({ status, codes, lost: process }: LauncherEnd): boolean {
+  return status === EXIT.failed && codes.size === 0 && process === undefined
 }
 
 function show(failed: string | undefined): void {

@@ -74,8 +74,19 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
       ? sharingLaunch(jobs, { hosts, hubs, launcher, json })
       : { ...soloLaunch(words, { hosts, settings, json }), tellsRacks, sumsByRack: first!.sumsByRack }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
+  const overfits = trainings.some((training) => training.overfits)
   const restarts = jobs.length === 1 && first!.keepsCheckpoints ? settings.restarts : 0
-  return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
+  return new Agent({
+    launcher,
+    launch,
+    allHosts: hosts,
+    hubs,
+    restarts,
+    hostsMin: settings.hostsMin,
+    overfits,
+    json,
+    raw: stack
+  }).run()
 }
 
 /** One job, and its hubs if it has any: the same command line for all processes. */

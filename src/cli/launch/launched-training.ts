@@ -12,11 +12,13 @@ interface LaunchedTraining {
   readonly keepsCheckpoints: boolean
   /** Whether it sums rack by rack, by its flags or its config. */
   readonly sumsByRack: boolean
+  /** Whether it finds out if its model can overfit a few batches, and fails without an error if not. */
+  readonly overfits: boolean
 }
 
 /** Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
 export async function trainingOf([name, ...words]: readonly string[]): Promise<LaunchedTraining> {
-  if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false }
+  if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false, overfits: false }
   if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
   const command = new Command('train').exitOverride().configureOutput({ outputError: () => {} })
   addTrainFlags(command)
@@ -32,8 +34,8 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<L
   } = command.opts<CommonFlags & { config?: string | false; save?: string; verbose?: boolean }>()
   const chosen = await chosenConfig({ named: command.args[0], config })
   try {
-    const { checkpoint, devices } = settingsOf(trainOptionsOf(values, chosen.options))
-    return { keepsCheckpoints: checkpoint !== undefined, sumsByRack: devices.exchange === 'racks' }
+    const { checkpoint, devices, overfit } = settingsOf(trainOptionsOf(values, chosen.options))
+    return { keepsCheckpoints: checkpoint !== undefined, sumsByRack: devices.exchange === 'racks', overfits: overfit !== undefined }
   } catch (error) {
     throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
   }

@@ -88,6 +88,29 @@ describe('Processes of a launcher that train together', () => {
     expect(trainingsWith(folder)).to.deep.equal([])
   })
 
+  it('say once whether the model overfits, and end as the first one does', async () => {
+    const { code, stdout, stderr } = await run([
+      'launch',
+      '-n',
+      '2',
+      '--',
+      'train',
+      '--model',
+      'mlp',
+      '--learners',
+      '2',
+      '--batch',
+      '8',
+      '--overfit',
+      '1'
+    ])
+    expect(code, stderr).to.equal(0)
+    expect(stdout.match(/the loss (?:collapsed|did not collapse)/g), stdout).to.deep.equal(['the loss collapsed'])
+    const short = await run(['launch', '-n', '2', '--', 'train', '--model', 'mlp', '--learners', '2', '--overfit', '1', '--steps', '3'])
+    expect([short.code, short.stderr]).to.deep.equal([1, ''])
+    expect(short.stdout.match(/the loss (?:collapsed|did not collapse)/g), short.stdout).to.deep.equal(['the loss did not collapse'])
+  })
+
   it('stop together on Ctrl-C, with a checkpoint', async () => {
     const { child, said, ended } = start(launch(2, train(100_000, '--checkpoint-dir', join(folder, 'run'))))
     await said('"event":"progress"')
