@@ -3,6 +3,7 @@ import { placed, slotsOf, type Host } from '../../hosts/hostfile.js'
 import { launcherLine, spread, type Launch } from '../../hosts/launcher-line.js'
 import type { LauncherProgram } from '../../hosts/launcher-program.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import type { OutputLoss } from '../output-loss.js'
 import { StopOnSignal } from '../stop-on-signal.js'
 import { answeringHosts } from './answering-hosts.js'
 import { LauncherProcess, type LauncherEnd } from './launcher-process.js'
@@ -22,6 +23,7 @@ export interface AgentOptions {
   readonly overfits: boolean
   readonly json: boolean
   readonly raw: boolean
+  readonly output: OutputLoss
 }
 
 /** Errors after which the run goes on from its newest checkpoint: what was lost may be there again, or other hosts take its place. */
@@ -43,15 +45,24 @@ export class Agent {
   async run(): Promise<ExitCode> {
     using signals = new StopOnSignal(() => this.#running?.stop(), { leave: () => this.#running?.terminate() })
     let { launch } = this.#options
+    let byReader: ExitCode | undefined
+    // As for `arbalest train`: a reader that closes the pipe wants no more training, and a full disk is an accident.
+    this.#options.output.continueAfterLoss((exitCode) => {
+      if (exitCode !== EXIT.brokenPipe) return
+      byReader = exitCode
+      this.#running?.stop()
+    })
+    /** The exit code if the run was asked to stop: by a signal, or by its reader. */
+    const asked = () => signals.exitCode ?? byReader
     for (let restarts = 0; ; restarts++) {
       const end = await this.#once(launch)
-      if (signals.exitCode !== undefined) return stopped(end, signals.exitCode)
+      if (asked() !== undefined) return stopped(end, asked()!)
       if (end.status === 0) return EXIT.done
       if (end.lacksCheckpoint || (this.#options.overfits && hasFailedQuietly(end))) return EXIT.failed
       const cause = causeOf(end, launch)
       if (restarts >= this.#options.restarts || !isRestarted(end)) return this.#failed(end, cause)
       launch = await this.#next(launch, cause)
-      if (signals.exitCode !== undefined) return stopped(end, signals.exitCode)
+      if (asked() !== undefined) return stopped(end, asked()!)
       this.#tell(cause, restarts + 1, launch)
     }
   }

@@ -8,6 +8,7 @@ import { asTyped } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
+import type { OutputLoss } from '../output-loss.js'
 import { Agent } from './agent.js'
 import { launchedEnvironment } from './launched-environment.js'
 import { trainingOf } from './launched-training.js'
@@ -27,14 +28,14 @@ Every host needs the same checkout at the same path with \`arbalest setup --mpi\
 be reachable by ssh without a password (or be in the Slurm allocation). Settings of the MPI library
 go by its environment variables, such as OMPI_MCA_btl_tcp_if_include=eth0.`
 
-export const defineLaunch: DefineCommand = (command, { finish }) => {
+export const defineLaunch: DefineCommand = (command, { output, finish }) => {
   flags.addTo(command)
   command
     .argument('<command...>', 'after --: train with its flags; further jobs, that share the hubs, after a colon each')
     .addHelpText('after', NOTES)
     .action(async (words: readonly string[], { json = false, stack = false, ...values }: CommonFlags & FlagValues) => {
       try {
-        finish(await runLaunch({ words, values, json, stack }))
+        finish(await runLaunch({ words, values, json, stack, output }))
       } catch (error) {
         throw asTyped(error, { nameOf: (path) => flags.nameOf(path) })
       }
@@ -47,10 +48,11 @@ interface Given {
   readonly values: FlagValues
   readonly json: boolean
   readonly stack: boolean
+  readonly output: OutputLoss
 }
 
 /** `arbalest launch`: starts a training on several hosts, and starts it again from its newest checkpoint when a host is lost. */
-async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCode> {
+async function runLaunch({ words, values, json, stack, output }: Given): Promise<ExitCode> {
   const settings = launchSettings(flags.over({}, values))
   const jobs = jobsIn(words, settings)
   const racks = settings.hostfile === undefined || jobs.length > 1 ? undefined : racksOf(readHostfile(settings.hostfile))
@@ -85,7 +87,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
     hostsMin: settings.hostsMin,
     overfits,
     json,
-    raw: stack
+    raw: stack,
+    output
   }).run()
 }
 
