@@ -245,9 +245,9 @@ function answer(): Deferred<Answer> {
 
 /** As it can be sent. */
 export function hostErrorOf(error: unknown): HostError {
-  return { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
+  return { host: hostname(), code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
 }
 
-function errorOf(rank: number, { code, message }: HostError): ArbalestError {
-  return new ArbalestError(code, `hosts: rank ${rank}: ${message}`, { data: { rank } })
+function errorOf(rank: number, { host, code, message }: HostError): ArbalestError {
+  return new ArbalestError(code, `hosts: rank ${rank} (${host}): ${message}`, { data: { rank, host } })
 }

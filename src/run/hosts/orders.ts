@@ -82,8 +82,10 @@ export type Report =
 /** Events of other hosts that the first one emits. */
 export type ForwardedEvent = LearnerLostEvent | LoggedEvent | SampleSkippedEvent | WarningEvent
 
-/** An error of another host. */
+/** An error of another host, as it can be sent. */
 export interface HostError {
   readonly code: ErrorCode
   readonly message: string
+  /** The name of its machine. */
+  readonly host: string
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDataset } from '../../../src/data/open.js'
 import { defineModel, flatten, linear } from '../../../src/model/layers.js'
@@ -95,7 +95,7 @@ describe('A run over hosts, to its end', () => {
   it('fails on all hosts with the error of the one that fails', async () => {
     const learner = new URL('../../fakes/failing-learner.js?how=start', import.meta.url)
     const jobs = together(SHORT, { learner })
-    await refused('LEARNER_FAILED', () => jobs[0]!.finished, 'hosts: rank 1: ', 'told to fail')
+    await refused('LEARNER_FAILED', () => jobs[0]!.finished, `hosts: rank 1 (${hostname()}): `, 'told to fail')
     await refused('LEARNER_FAILED', () => jobs[1]!.finished, 'told to fail')
   })
 })
