@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Supervisor } from '../../actors/supervisor.js'
@@ -9,6 +8,7 @@ import { writeVectors } from '../../checkpoints/vectors.js'
 import type { PlacedParameter } from '../../compiler/program.js'
 import type { Engine, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
+import { replaceFile, writeAll } from '../../formats/write-file.js'
 import type { Settings } from '../../options/settings.js'
 import type { FinishedEvent } from '../../observe/events.js'
 import type { RunCall } from '../../protocols/run-ref.js'
@@ -21,6 +21,7 @@ import { StoppedEarly } from '../stopped-early.js'
 import { greetingOf, helloOf, type Beginning, type Preparation } from './hello.js'
 import { HostCalls, type HostAnswer, type HostCall } from './host-calls.js'
 import { LeaderInbox } from './leader-inbox.js'
+import { hostErrorOf } from './leader.js'
 import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
 import type { ForwardedEvent, Order, Report, ToFollower } from './orders.js'
 import type { RunHost } from './run-host.js'
@@ -187,6 +188,7 @@ export class Follower {
     return this.#inbox.fail(error)
   }
 
+  /** A failure is told instead: the run goes on without this checkpoint, as it does where the first host cannot take one. */
   async #capture(
     states: readonly string[],
     { group, supervisor }: FollowingActors,
@@ -206,9 +208,12 @@ export class Follower {
       for (const [own, learner] of learners.entries())
         if (learner !== null) files.push({ place: this.#host.placeOf(own), content: await this.#fileOf(learner, engine, parameters) })
       const meets = order.map((own) => this.#host.placeOf(own))
+      const vectors = states.map((state) => new Uint8Array(engine.readSnapshot(ofGroup, state).buffer))
       this.#report({ report: 'captured', places: files.map(({ place }) => place), meets, states })
       for (const { content } of files) this.#host.mailbox.send(0, content)
-      for (const state of states) this.#host.mailbox.send(0, new Uint8Array(engine.readSnapshot(ofGroup, state).buffer))
+      for (const vector of vectors) this.#host.mailbox.send(0, vector)
+    } catch (error) {
+      this.#report({ report: 'notCaptured', error: hostErrorOf(error) })
     } finally {
       for (const snapshot of snapshots) engine.release(snapshot)
     }
@@ -242,8 +247,10 @@ export class Follower {
   async #takeFiles({ resumes }: Extract<Order, { order: 'begin' }>): Promise<void> {
     if (!resumes) return
     const own = await this.#host.folder()
-    for (const file of [GROUP_FILE, ...resumes.places.map(learnerFile)])
-      await writeFile(join(own, file), (await this.#host.mailbox.receive(0)) as Uint8Array)
+    for (const file of [GROUP_FILE, ...resumes.places.map(learnerFile)]) {
+      const content = (await this.#host.mailbox.receive(0)) as Uint8Array
+      await replaceFile(join(own, file), { sync: false, bytes: content.byteLength }, (handle) => writeAll(handle, content))
+    }
   }
 
   /** Answers a call at this host's learners. */

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ArbalestError, messageOf } from '../../errors.js'
 import { hasEnded, holderIn, thisProcess } from '../../checkpoints/lock-holder.js'
 
 const PREFIX = 'arbalest-host-'
@@ -16,12 +17,22 @@ export class HostFolder implements Disposable {
     this.path = path
   }
 
-  /** `within` is replaced in tests. */
+  /** `within` is replaced in tests. Throws WRITE_FAILED. */
   static async make(within = tmpdir()): Promise<HostFolder> {
     await removeLeftIn(within)
-    const path = await mkdtemp(join(within, PREFIX))
-    await writeFile(join(path, HOLDER), JSON.stringify(thisProcess()))
-    return new HostFolder(path)
+    try {
+      const folder = new HostFolder(await mkdtemp(join(within, PREFIX)))
+      try {
+        await writeFile(join(folder.path, HOLDER), JSON.stringify(thisProcess()))
+        return folder
+      } catch (error) {
+        folder[Symbol.dispose]()
+        throw error
+      }
+    } catch (cause) {
+      const message = `${within}: no folder for temporary files can be made there (${messageOf(cause)}); free space there, or name another folder by TMPDIR`
+      throw new ArbalestError('WRITE_FAILED', message, { cause, data: { folder: within } })
+    }
   }
 
   [Symbol.dispose](): void {

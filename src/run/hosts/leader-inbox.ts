@@ -20,6 +20,7 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
   readonly #queue: Queued[] = []
   #next: Deferred<void> = deferred()
   #failure: { readonly error: unknown } | undefined
+  #isOver = false
   readonly #ended = deferred()
 
   /** `arrived` is called for one message at a time, so that it may receive others that belong to it. */
@@ -34,12 +35,12 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
     return this.#ended.promise
   }
 
-  /** Why nothing more comes, unless the run has ended well: the error with which the first host has ended it, or its loss. */
+  /** Why there is no next one, unless the run has ended well: the error with which the first host has ended it, its loss, or what has not been dealt with here. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure
   }
 
-  /** The next one. Throws the error with which the first host ends the run, and HOST_LOST. */
+  /** The next one. Throws the error with which the first host ends the run, HOST_LOST, and what `arrived` has thrown. */
   async next(): Promise<Queued> {
     for (;;) {
       const message = this.#queue.shift()
@@ -51,7 +52,7 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
 
   /** Tells why this host cannot go on, and waits until the first one has ended the run. Never rejects. */
   async fail(error: unknown): Promise<void> {
-    if (this.#failure) return
+    if (this.#isOver) return
     try {
       this.#mailbox.send(0, { report: 'failed', error: hostErrorOf(error) } satisfies Report)
       const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
@@ -68,15 +69,26 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
         const message = (await this.#mailbox.receive(0)) as Message | Extract<Order, { order: 'fail' }>
         if (isFailure(message)) throw new ArbalestError(message.error.code, message.error.message)
         ends = 'order' in message && message.order === 'end'
-        const queued = await this.#arrived(message)
-        if (queued) this.#queue.push(queued)
-        this.#wake()
+        await this.#take(message)
       }
     } catch (error) {
       this.#failure = { error }
       this.#wake()
     }
+    this.#isOver = true
     this.#ended.resolve()
+  }
+
+  /** What fails here is not the end of the run: the first host has yet to be told, and to end it. */
+  async #take(message: Message): Promise<void> {
+    if (this.#failure) return
+    try {
+      const queued = await this.#arrived(message)
+      if (queued) this.#queue.push(queued)
+    } catch (error) {
+      this.#failure = { error }
+    }
+    this.#wake()
   }
 
   #wake(): void {

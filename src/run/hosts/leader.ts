@@ -157,11 +157,13 @@ export class Leader {
 
   /**
    * The states of each other host, by rank, while they rest: those of its learners, and these of its group. Rejects with HOST_LOST if one is lost
-   * meanwhile.
+   * meanwhile, and with the error of one that cannot copy them.
    */
   async capture(states: readonly string[]): Promise<readonly CapturedHost[]> {
     this.order({ order: 'capture', states })
-    return (await this.#answersOf([...this.#answers.keys()])).map(({ report, files }) => {
+    const ranks = [...this.#answers.keys()]
+    return (await this.#answersOf(ranks)).map(({ report, files }, host) => {
+      if (report.report === 'notCaptured') throw errorOf(ranks[host]!, report.error)
       const { places, meets } = report as Extract<Report, { report: 'captured' }>
       return {
         files: new Map(places.map((place, i) => [place, files[i]!])),

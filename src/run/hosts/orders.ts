@@ -65,6 +65,7 @@ export type ToLeader = Report | HostCall | HostAnswer
  *
  * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named, and then those of the vectors of the group
  *   that were asked for. `meets` has all places of the host in the order in which its learners meet.
+ * - `notCaptured`: why the states cannot be copied. The run goes on without this checkpoint.
  * - `stop`: the user of that process asks for the end of the run.
  */
 export type Report =
@@ -75,6 +76,7 @@ export type Report =
       readonly meets: readonly number[]
       readonly states: readonly string[]
     }
+  | { readonly report: 'notCaptured'; readonly error: HostError }
   | { readonly report: 'event'; readonly event: ForwardedEvent }
   | { readonly report: 'stop' }
   | { readonly report: 'failed'; readonly error: HostError }
@@ -84,8 +86,8 @@ export type ForwardedEvent = LearnerLostEvent | LoggedEvent | SampleSkippedEvent
 
 /** An error of another host, as it can be sent. */
 export interface HostError {
-  readonly code: ErrorCode
-  readonly message: string
   /** The name of its machine. */
   readonly host: string
+  readonly code: ErrorCode
+  readonly message: string
 }

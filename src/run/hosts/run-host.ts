@@ -177,10 +177,15 @@ export class RunHost implements Disposable {
     }
   }
 
-  /** For files that this process alone reads; removed at the end. */
+  /** For files that this process alone reads; removed at the end. Rejects with WRITE_FAILED; the next call tries again. */
   async folder(): Promise<string> {
-    this.#folder ??= HostFolder.make()
-    return (await this.#folder).path
+    const made = (this.#folder ??= HostFolder.make())
+    try {
+      return (await made).path
+    } catch (error) {
+      this.#folder = undefined
+      throw error
+    }
   }
 
   /** What a sealed link has refused so far. */
