@@ -2,6 +2,7 @@ import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { RunSpans } from '../observe/run-spans.js'
 import type { Trace } from '../observe/trace.js'
+import { ownSettings } from './hosts/meeting.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { statisticsReader } from './measure-central.js'
 import { measuredNeed, type MemoryBudget } from './memory/budget.js'
@@ -54,7 +55,8 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
   if (resumption) control.emit(resumedEvent(resumption, prepared))
   if (resumption) interventions.record.resumeAt(resumption.state, settings.learners)
   control.metrics.begin({ iteration: () => engine.groupStatus(actors.group).iterations, emit: control.emit })
-  return { ...run, actors, statistics, best, checkpoints, need: measuredNeed(engine, settings, prepared.need, before) }
+  const need = measuredNeed(engine, ownSettings(prepared.hosts, settings), prepared.need, before)
+  return { ...run, actors, statistics, best, checkpoints, need }
 }
 
 /** The best model before the run was resumed, if the run keeps the best one. */

@@ -3,7 +3,7 @@ import { loadEngine } from '../engine/contract.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { Settings } from '../options/settings.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
-import { leaderOf, type Hosts } from './hosts/meeting.js'
+import { leaderOf, ownSettings, type Hosts } from './hosts/meeting.js'
 import { Interventions } from './changes/interventions.js'
 import type { JobControl } from './job.js'
 import { prepareRun, type PreparedRun } from './prepare/prepare.js'
@@ -32,9 +32,15 @@ export async function openRun(settings: Settings, modules: RunModules, given: Jo
     }
   }
   const engine = await loadEngine(modules.engine.href)
-  leaderOf(hosts)?.forwardTo((event) => control.emit(event))
+  const warned = new Set<string>()
+  const warn = (message: string) => {
+    // Most hosts are alike, and warn of the same.
+    if (!warned.has(message)) control.emit({ event: 'warning', message })
+    warned.add(message)
+  }
+  leaderOf(hosts)?.forwardTo((event) => (event.event === 'warning' ? warn(event.message) : control.emit(event)))
   const whole = await prepareRun(settings, engine, modules.engine, control.stop, hosts)
-  for (const message of costWarnings(whole)) control.emit({ event: 'warning', message })
+  for (const message of costWarnings({ ...whole, settings: ownSettings(hosts, whole.settings) })) warn(message)
   if (settings.dryRun) control.emit(plannedEvent(whole))
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
   const interventions = new Interventions({

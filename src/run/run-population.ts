@@ -1,6 +1,7 @@
 import type { JobScope } from '../actors/job-scope.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
+import { ownSettings } from './hosts/meeting.js'
 import { MemoryBudget, reserveGrowth } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
 import type { PreparedRun } from './prepare/prepare.js'
@@ -16,7 +17,7 @@ export function populationOf(
   const { learners, population } = settings
   const { schedule, tuning } = population
   if (!tuning) return new GivenPopulation(schedule, all, resumption?.state.round)
-  reserveGrowth(engine, settings, need)
+  reserveGrowth(engine, ownSettings(hosts, settings), need)
   const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, Math.ceil(more / (hosts?.host.size ?? 1)))
   return new TunedPopulation({ start: learners, history: schedule, tuning, run: all, refusal })
 }

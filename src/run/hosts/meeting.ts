@@ -1,6 +1,7 @@
 import type { Resumption } from '../../checkpoints/resume.js'
+import type { Settings } from '../../options/settings.js'
 import type { Follower } from './follower.js'
-import { resumedSettings, type RunSettings } from '../run-settings.js'
+import { resumedSettings } from '../run-settings.js'
 import type { Beginning, Preparation } from './hello.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
@@ -28,7 +29,7 @@ export function followerOf(hosts: Hosts | undefined): Follower | undefined {
 }
 
 /** The settings with the learners of this process alone, for all that is made here. */
-export function ownSettings<Given extends RunSettings>(hosts: Hosts | undefined, settings: Given): Given {
+export function ownSettings<Given extends Pick<Settings, 'learners' | 'population'>>(hosts: Hosts | undefined, settings: Given): Given {
   return hosts?.host.ownSettings(settings) ?? settings
 }
 

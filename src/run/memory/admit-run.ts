@@ -1,5 +1,6 @@
 import type { Engine, Handle } from '../../engine/contract.js'
 import { mostLearners } from '../../schedules/population.js'
+import { ownSettings } from '../hosts/meeting.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import type { SharedDevice } from '../start/shared-device.js'
 import { StoppedEarly } from '../stopped-early.js'
@@ -11,12 +12,13 @@ import { canShareArenas } from './shared-arenas.js'
  * and a StoppedEarly.
  */
 export async function admitRun(
-  { settings, programs, need, budget, arenas }: PreparedRun,
+  { settings: all, hosts, programs, need, budget, arenas }: PreparedRun,
   engine: Engine,
   shared: SharedDevice | undefined,
   stop: AbortSignal
 ): Promise<Handle | undefined> {
   if (!shared) return undefined
+  const settings = ownSettings(hosts, all)
   const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
   const persistent = bytes - arenas.reduce((sum, each) => sum + each, 0)
   // Cores that are divided into devices have arenas near to each; values that are moved away have places of their own there.

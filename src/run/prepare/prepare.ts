@@ -74,7 +74,7 @@ export interface PreparedRun {
 export async function prepareRun(given: Settings, engine: Engine, module: URL, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   checkSpill(engine, given)
-  const { dataset, model } = await openSubject(given, engine, stop).catch((error: unknown) => {
+  const { dataset, model } = await openSubject(ownSettings(hosts, given), engine, stop).catch((error: unknown) => {
     throw stop?.aborted ? new StoppedEarly() : error
   })
   const lowering = loweringBackend(engine, given.backend, given.threads)

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
+import { MOST_PER_CORE } from '../../../src/options/learners.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import type { Death } from '../../fakes/dying-learner.js'
 import { trainWith } from '../../../src/run/train.js'
@@ -79,6 +80,17 @@ describe('A run over hosts', () => {
     const events = await eventsOf(together({ ...SHORT, until: { steps: 60 } })[0]!)
     const progress = events.filter((event) => event.event === 'progress')
     expect(progress.at(-1)).to.include({ iteration: 60, learners: 4 })
+  })
+
+  it('warns of the learners and threads of a host, and not of those of all, and once of what all hosts share', async () => {
+    const learners = 2 * MOST_PER_CORE * usableCores()
+    const many = await eventsOf(together({ ...SHORT, learners, until: { steps: 2 } })[0]!)
+    expect(many.filter(({ event }) => event === 'warning')).to.deep.equal([])
+    expect(many.at(-1)).to.include({ event: 'finished', learners })
+    const large = await eventsOf(together({ ...SHORT, batch: 3000, learners: 2, until: { steps: 1 } })[0]!)
+    const warnings = large.filter((event) => event.event === 'warning')
+    expect(warnings).to.have.length(1)
+    expect(warnings[0]!.message).to.include('each step of a learner takes 3000 samples')
   })
 
   it('is refused before its first round where a host would train something else', async () => {
