@@ -15,7 +15,7 @@ import { devicesSettings, type DevicesSettings } from './devices.js'
 import { populationSettings, type PopulationSettings } from './learners.js'
 import { checkInitial, checkSize } from './model.js'
 import { optimiserSettings, type OptimiserSettings } from './optimiser.js'
-import { addsUpdates, hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './synchroniser.js'
+import { addsUpdates, hasNesterovLearners, isStableWith, synchroniserSettings, type SynchroniserSettings } from './synchroniser.js'
 import { trainOptions, type TrainOptions } from './train-options.js'
 import { endsByTimeAlone, untilSettings, type UntilSettings } from './until.js'
 
@@ -101,11 +101,8 @@ function completed(
     backend,
     ...present({ devices: options.devices, hosts, ruleAt, order, exchange, racks, link, levels })
   })
-  const isStable = (learners: number): boolean => {
-    const alone = new Faults()
-    synchroniserSettings(alone, options.synchroniser, learners)
-    return alone.none
-  }
+  const rule = synchroniserSettings(new Faults(), options.synchroniser, 1)
+  const isStable = (learners: number) => isStableWith(rule, learners)
   const population = populationSettings(faults, options.learners, { threads, devices: devices.devices, isStable })
   const most = mostLearners({ schedule: population.schedule })
   const synchroniser = synchroniserSettings(faults, options.synchroniser, most)

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { takesUpdates } from '../rules/parameter-server.js'
 import { namedRule, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
-import type { Faults } from '../schema/faults.js'
+import { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type CheckedOptions } from '../schema/group.js'
 import { jsonFromText } from '../schema/from-text.js'
 import { either, kind, oneOf } from '../schema/values.js'
@@ -54,9 +54,20 @@ export type SynchroniserSettings =
 export function synchroniserSettings(faults: Faults, given: CheckedOptions<typeof synchroniser>, learners: number): SynchroniserSettings {
   if ('module' in given) return { name: basename(given.module.pathname), options: given.options, module: given.module }
   const { name, ...options } = given
-  // The length of an epoch makes no difference to the checks.
-  faults.attempt(() => ruleOf(name, options, { learners, iterations: 0, iterationAt: () => 0 }))
+  checkRule(faults, { name, options }, learners)
   return { name, options }
+}
+
+/** The length of an epoch makes no difference to the checks. */
+function checkRule(faults: Faults, { name, options }: { readonly name: RuleName; readonly options: object }, learners: number): void {
+  faults.attempt(() => ruleOf(name, options, { learners, iterations: 0, iterationAt: () => 0 }))
+}
+
+/** Whether the rule takes this number of learners: averaging with a given alpha is stable up to some. A rule of the user's own is not asked. */
+export function isStableWith({ name, options, module }: SynchroniserSettings, learners: number): boolean {
+  const faults = new Faults()
+  if (module === undefined) checkRule(faults, { name, options }, learners)
+  return faults.none
 }
 
 /** Whether the learners have Nesterov's momentum. */

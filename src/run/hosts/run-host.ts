@@ -9,6 +9,7 @@ import { launchedProcess } from '../../hosts/launcher.js'
 import type { PopulationSettings } from '../../options/learners.js'
 import { needsNorm } from '../../options/optimiser.js'
 import type { Settings } from '../../options/settings.js'
+import { isStableWith, type SynchroniserSettings } from '../../options/synchroniser.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
 import { HostFolder } from './host-folder.js'
 import { exchangeRoles, type HostRole, type HostRoles } from './roles.js'
@@ -130,11 +131,11 @@ export class RunHost implements Disposable {
 
   /** The settings of the whole run: `given` are those of one process. Throws INVALID_OPTION. */
   settingsOf(given: Settings): Settings {
-    const { population, devices, dryRun, optimiser } = given
+    const { population, devices, dryRun, optimiser, synchroniser } = given
     if (dryRun) throw invalidOption('dryRun', true, 'start one process for a dry run')
     if (devices.racks) checkRacks(devices.racks, this.size, devices.exchange)
     if (this.hubs.length > 0) this.#checkHubs(given)
-    const all = this.#populationOf(population)
+    const all = this.#populationOf(population, synchroniser)
     const fewest = Math.min(...all.schedule.map((change) => change.learners))
     if (fewest < this.size) throw invalidOption('learners', fewest, `use at least ${this.size}: one for each host`)
     // A hub that sends sums would leave the rule to every host.
@@ -166,11 +167,13 @@ export class RunHost implements Disposable {
       throw invalidOption('exchange', exchange, 'leave it out, or start no hub: all sums are made there')
   }
 
-  /** If their number is tuned, each host has as many learners as any other. */
-  #populationOf({ schedule, tuning }: PopulationSettings): PopulationSettings {
+  /** If their number is tuned, each host has as many learners as any other, and all together no more than the rule takes. */
+  #populationOf({ schedule, tuning }: PopulationSettings, synchroniser: SynchroniserSettings): PopulationSettings {
     if (!tuning) return { schedule, tuning }
     const { size } = this
-    const most = Math.max(size, Math.floor(Math.min(MOST_LEARNERS, tuning.most * size) / size) * size)
+    let most = Math.floor(Math.min(MOST_LEARNERS, tuning.most * size) / size) * size
+    while (most > size && !isStableWith(synchroniser, most)) most -= size
+    most = Math.max(size, most)
     return {
       schedule: schedule.map((change) => ({ ...change, learners: Math.min(change.learners * size, most) })),
       tuning: { ...tuning, most, by: tuning.by * size }

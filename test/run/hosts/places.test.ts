@@ -84,6 +84,14 @@ describe('The settings of a run over hosts', () => {
     expect(host.settingsOf(settingsOf(given)).population.tuning).to.deep.equal({ ...alone, most: 3 * alone.most, by: 3 })
   })
 
+  it('tune no more learners on all hosts together than the rule takes', async () => {
+    using host = await hostOf(0, 2)
+    const synchroniser = { name: 'sma', alpha: 0.3 } as const
+    const { population, learners } = host.settingsOf(settingsOf({ ...given, synchroniser, learners: { initial: 2, max: 5 } }))
+    // At alpha 0.3 averaging is stable with five learners, and not with six.
+    expect({ learners, most: population.tuning!.most }).to.deep.equal({ learners: 4, most: 4 })
+  })
+
   it('follow a schedule, with the learners of each host in its turn', async () => {
     using host = await hostOf(1, 2)
     const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 7 }] // prettier-ignore
