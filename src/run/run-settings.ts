@@ -55,15 +55,22 @@ export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logE
   )
 }
 
-/** The settings with which a run goes on from a checkpoint. A tuned run goes on with the learners that it had; others follow their given schedule. */
-export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
+/**
+ * The settings with which a run goes on from a checkpoint. A tuned run goes on with the learners that it had, or `fewest` if these were fewer; others follow their given
+ * schedule. Throws INVALID_OPTION where that has fewer.
+ */
+export function resumedSettings(settings: RunSettings, state: RunState, fewest = 1): RunSettings {
   const { round, iteration, population: history, learningRateScale, ruleStarts, interventions = [] } = state
   const { schedule, tuning } = settings.population
   const given = changedPopulation(schedule, interventions)
   const before = history.filter((change) => change.round <= round)
-  const learners = learnersAt(tuning ? before : given, round)
+  const had = learnersAt(tuning ? before : given, round)
+  const learners = tuning ? Math.max(fewest, had) : had
   const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
-  const resumed = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
+  const resumed = tuning ? now : [...now, ...given.filter((change) => change.round > round)]
+  const least = Math.min(learners, ...resumed.filter((change) => change.round > round).map((change) => change.learners))
+  if (least < fewest)
+    throw invalidOption('learners', least, `the run was resized to so many before its checkpoint: use at most ${least} hosts`)
   return {
     ...settings,
     rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,

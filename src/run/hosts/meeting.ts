@@ -47,5 +47,5 @@ export async function meet(
   if (follower) return follower.begin(preparation)
   await leaderOf(hosts)?.meet(preparation)
   const resumption = await find()
-  return { resumption, settings: resumption ? resumedSettings(settings, resumption.state) : settings }
+  return { resumption, settings: resumption ? resumedSettings(settings, resumption.state, hosts?.host.size) : settings }
 }
