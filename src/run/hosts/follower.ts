@@ -15,6 +15,7 @@ import type { RunCall } from '../../protocols/run-ref.js'
 import type { ActorRef } from '../../runtime/actor-ref.js'
 import { deferred } from '../../runtime/promises.js'
 import type { Intervention } from '../../schedules/interventions.js'
+import { learnersAt } from '../../schedules/population.js'
 import { capturedLearners } from '../captured-learners.js'
 import { resumedSettings } from '../run-settings.js'
 import { StoppedEarly } from '../stopped-early.js'
@@ -114,10 +115,9 @@ export class Follower {
     this.#learners = schedule[0]!.learners
     if (!resumes) return { resumption: undefined, settings: { ...settings, learners: this.#learners, population } }
     const { folder, state } = resumes
-    const resumed = resumedSettings({ ...settings, population }, state)
     const resumption = { ...(await resumptionIn(await this.#host.folder(), state, layout)), folder }
-    this.#learners = resumed.learners
-    return { resumption, settings: { ...resumed, population } }
+    this.#learners = learnersAt(schedule, state.round)
+    return { resumption, settings: { ...resumedSettings(settings, state), learners: this.#learners, population } }
   }
 
   /** Trains as the first host orders, to the end. Throws the error with which the first host ends the run, and HostsBeginAgain. */

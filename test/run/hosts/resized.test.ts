@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { refused } from '../../support/codes.js'
+import { someRoundsLater } from '../support/talked-to.js'
 import { alone, ends, SHORT, together } from './support/together.js'
 
 describe('A run that goes on from a checkpoint on other hosts', () => {
@@ -28,5 +29,31 @@ describe('A run that goes on from a checkpoint on other hosts', () => {
     expect((await ends(jobs))[0]).to.include({ reason: 'stopped', learners: 2 })
     for (const job of together(options, { size: 3 }))
       await refused('INVALID_OPTION', () => job.finished, 'learners: received 2', 'use at most 2 hosts')
+  })
+
+  it('has the learners that its tuner found after a program had set their number', async () => {
+    const options: TrainOptions = {
+      ...SHORT,
+      learners: { initial: 1, max: 3, window: 0.02 },
+      optimiser: { schedule: 'constant' },
+      until: { steps: 1_000_000 },
+      evaluateEvery: 1e9,
+      checkpoint
+    }
+    const jobs = together(options)
+    const { supervisor } = jobs[0]!.actors
+    await supervisor.ask.resize(2)
+    const tried = new Promise<void>((resolve) => jobs[0]!.on('population', ({ to }) => to > 2 && resolve()))
+    await supervisor.ask.tuning(true)
+    await tried
+    await supervisor.ask.tuning(false)
+    await someRoundsLater(jobs[0]!, 5)
+    jobs[0]!.stop()
+    const [stopped] = await ends(jobs)
+    expect(stopped!.learners).above(2)
+    const resumed = together(options)
+    expect((await resumed[0]!.actors.supervisor.ask.population()).places).to.have.length(stopped!.learners)
+    resumed[1]!.stop()
+    await ends(resumed)
   })
 })
