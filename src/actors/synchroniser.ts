@@ -41,8 +41,8 @@ export interface SynchroniserControlProtocol {
   /** Overwrites the central model, in canonical order, while no learner trains. */
   replaceCentral(weights: Float32Array | Float64Array): void
 
-  /** Changes the rule from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
-  changeRule(change: RuleChange): void
+  /** Changes the rule of so many learners from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
+  changeRule(change: RuleChange, learners: number): void
 }
 
 /** The options of a synchroniser; it runs in its spawner's thread. */
@@ -139,8 +139,8 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     this.#engine.writeCentral(this.#group, weights)
   }
 
-  changeRule(change: RuleChange): void {
-    const rule = changedRule(this.#rule, change, Math.max(1, this.#groupStatus().members.length))
+  changeRule(change: RuleChange, learners: number): void {
+    const rule = changedRule(this.#rule, change, learners)
     this.#engine.setRule(this.#group, change)
     this.#rule = rule
   }
@@ -163,7 +163,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     if (typeof change !== 'object' || change === null || Array.isArray(change))
       throw invalidOption('set', change, 'give an object of what changes, such as { learningRate: 0.01 }')
     if (this.#control) return new DeferredReply(this.#control.request({ ...change, kind: 'set' }) as Promise<RunPlace>)
-    this.changeRule(ruleChangeOf(change))
+    this.changeRule(ruleChangeOf(change), Math.max(1, this.#groupStatus().members.length))
     const place = this.#place()
     const changes = [{ ...place, ...change, kind: 'set' as const }]
     this.follow({ ...this.#schedule, learningRates: changedLearningRates(this.#schedule.learningRates, changes) })

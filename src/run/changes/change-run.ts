@@ -94,7 +94,7 @@ async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, pl
   // Refuses what cannot be scheduled before the rule is changed.
   run.scheduleFor(population.schedule, [...made(), intervention])
   const ruleChange = ruleChangeOf(change)
-  await target.actors.synchroniser.ask.changeRule(ruleChange)
+  await target.actors.synchroniser.ask.changeRule(ruleChange, population.learners)
   leaderOf(run.hosts)?.order({ order: 'changeRule', change: ruleChange })
   await changeSchedule(target, intervention)
 }

@@ -21,8 +21,8 @@ import { resumedSettings } from '../run-settings.js'
 import { StoppedEarly } from '../stopped-early.js'
 import { greetingOf, helloOf, type Beginning, type Preparation } from './hello.js'
 import { HostCalls, type HostAnswer, type HostCall } from './host-calls.js'
-import { LeaderInbox } from './leader-inbox.js'
 import { hostErrorOf } from './leader.js'
+import { LeaderInbox } from './leader-inbox.js'
 import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
 import type { ForwardedEvent, Order, Report, ToFollower } from './orders.js'
 import type { RunHost } from './run-host.js'
@@ -149,7 +149,7 @@ export class Follower {
             await synchroniser.ask.follow(task.schedule)
             break
           case 'changeRule':
-            await synchroniser.ask.changeRule(task.change)
+            await synchroniser.ask.changeRule(task.change, this.#learners)
             break
           case 'replaceCentral':
             await synchroniser.ask.replaceCentral(task.weights)

@@ -99,6 +99,15 @@ describe('A run over hosts', () => {
     await refused('HOSTS_DIFFER', () => jobs[1]!.finished, 'seed: rank 1')
   })
 
+  it('takes no alpha that is too large for the learners of all hosts', async () => {
+    const jobs = together({ ...SHORT, until: { steps: 1_000_000 } })
+    const { synchroniser } = jobs[1]!.actors
+    // At alpha 0.45 averaging is stable with the two learners of a host, and not with four.
+    await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 0.45 }), 'alpha: received 0.45; with 4 learners')
+    jobs[0]!.stop()
+    await ends(jobs)
+  })
+
   it('goes on when a learner of any host dies', async () => {
     const learner = new URL('../../fakes/dying-learner.js', import.meta.url)
     const death: Death = { how: 'throw', victim: 1, after: 20, thread: new SharedArrayBuffer(4) }
