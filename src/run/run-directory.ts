@@ -9,6 +9,7 @@ import { Faults } from '../schema/faults.js'
 import { group, option, required } from '../schema/group.js'
 import { kind, list, oneOf, text, truth, whole } from '../schema/values.js'
 import type { ChangeRequests } from './changes/change-requests.js'
+import type { RunHost } from './hosts/run-host.js'
 import type { RunActors } from './start/run-actors.js'
 
 /** What a message does: `look` is answered at once; `change` makes the learners rest first. */
@@ -182,12 +183,21 @@ function waitsForItself({ actor, method }: RunCall): ArbalestError {
   return new ArbalestError('INVALID_STATE', message, { data: { actor, method } })
 }
 
-/** How the calls reach the actors of a run. */
+/** How the calls reach the actors of a run. `host`: the first one of several. */
 export function addressees(
   { synchroniser, status, supervisor, learners, feedStatus }: RunActors,
   requests: ChangeRequests,
-  population: { readonly learners: number }
+  population: { readonly learners: number },
+  host?: Pick<RunHost, 'membersOfAll' | 'placeOf'>
 ): Addressees {
+  const ofAllHosts = (own: SynchroniserStatus): SynchroniserStatus =>
+    host
+      ? {
+          ...own,
+          members: host.membersOfAll(own.members, population.learners),
+          arrived: own.arrived.map((each) => host.placeOf(each))
+        }
+      : own
   const actor = (ref: ActorRef<Synchroniser> | ActorRef<Supervisor>) => {
     const ask = ref.askWith({ deadline: Infinity }) as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>
     return ({ method, args }: RunCall) => ask[method]!(...args)
@@ -207,10 +217,14 @@ export function addressees(
   }
   return {
     learners: () => population.learners,
-    status,
+    status: status && (() => ofAllHosts(status())),
     deliver: {
       // With several hosts these two know their own alone.
-      synchroniser: (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),
+      synchroniser: async (call) => {
+        if (call.method === 'roundsAfter') return learners.figuresAfter(call.args[0] as number)
+        const answer = await toSynchroniser(call)
+        return call.method === 'status' ? ofAllHosts(answer as SynchroniserStatus) : answer
+      },
       supervisor: (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
       learner,
       evaluator: async ({ args: [data] }) => requests.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),

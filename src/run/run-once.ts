@@ -113,7 +113,7 @@ function lead(
     ...recorded
   }: { readonly population: PopulationControl; readonly trace: Trace | undefined; readonly peakMemory: () => number }
 ): Promise<FinishedEvent> {
-  control.directory.open(addressees(actors, interventions.requests, population))
+  control.directory.open(addressees(actors, interventions.requests, population, prepared.hosts?.host))
   const own = (learners: number) => prepared.hosts?.host.learnersOf(learners) ?? learners
   const checkMemory = ({ there, wanted }: Growth) =>
     checkGrowth(scope.engine, prepared.settings, need, { there: own(there), wanted: own(wanted) })

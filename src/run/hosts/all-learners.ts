@@ -1,13 +1,14 @@
 import type { Handle } from '../../engine/contract.js'
 import type { LearnerSnapshots } from '../captured-learners.js'
 import type { CapturedHost } from './leader.js'
+import { inMeetingOrder } from './meeting-order.js'
 import type { RunHost } from './run-host.js'
 
 /** The states of all learners of a run: snapshots of those of this host, the bytes of files of the others. */
 export interface AllLearners {
   /** By place; null for a learner that has died, or that has not begun. */
   readonly learners: readonly (Handle | Uint8Array | null)[]
-  /** The places in the order in which the learners meet: the first ones of all hosts by rank, then the second ones. */
+  /** The places in the order in which the learners meet. */
   readonly order: readonly number[]
 }
 
@@ -19,8 +20,6 @@ export function allLearners(host: RunHost, own: LearnerSnapshots, others: readon
   const places = meets.flat().sort((a, b) => a - b)
   return {
     learners: places.map((place) => snapshots.get(place) ?? files.get(place) ?? null),
-    order: Array.from({ length: Math.max(...meets.map(({ length }) => length)) }, (_, i) =>
-      meets.flatMap((each) => each.slice(i, i + 1))
-    ).flat()
+    order: inMeetingOrder(meets)
   }
 }

@@ -12,6 +12,7 @@ import type { Settings } from '../../options/settings.js'
 import { isStableWith, type SynchroniserSettings } from '../../options/synchroniser.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
 import { HostFolder } from './host-folder.js'
+import { inMeetingOrder } from './meeting-order.js'
 import { exchangeRoles, type HostRole, type HostRoles } from './roles.js'
 
 /** Seconds that hosts wait for each other at the end of a run: learners that are being replaced still come to rest. */
@@ -108,9 +109,13 @@ export class RunHost implements Disposable {
     return Math.floor(place / this.size)
   }
 
-  /** The members of the groups of all hosts as far as this one knows: its own, and the others if none of its own is missing. */
+  /**
+   * The members of the groups of all hosts, by their numbers in the run and in the order in which they meet, from those of this one's. Of the other hosts this one knows how many
+   * learners they have: the first ones stand for those that have taken their places.
+   */
   membersOfAll(own: readonly number[], all: number): readonly number[] {
-    return own.length === this.learnersOf(all) ? Array.from({ length: all }, (_, place) => place) : own
+    const members = (rank: number) => (rank === this.rank ? own : Array.from({ length: this.learnersOf(all, rank) }, (_, i) => i))
+    return inMeetingOrder(this.#ranks.map((rank) => members(rank).map((each) => this.placeOf(each, rank))))
   }
 
   /** The failure of a learner of this host, with places and numbers in the run. */

@@ -108,6 +108,13 @@ describe('A run over hosts', () => {
     await ends(jobs)
   })
 
+  it('tells programs on any host which learners all of them have', async () => {
+    const jobs = together({ ...SHORT, until: { steps: 1_000_000 } })
+    for (const job of jobs) expect((await job.actors.synchroniser.ask.status()).members).to.deep.equal([0, 1, 2, 3])
+    jobs[0]!.stop()
+    await ends(jobs)
+  })
+
   it('goes on when a learner of any host dies', async () => {
     const learner = new URL('../../fakes/dying-learner.js', import.meta.url)
     const death: Death = { how: 'throw', victim: 1, after: 20, thread: new SharedArrayBuffer(4) }
