@@ -23,6 +23,8 @@ export interface Preparation {
   readonly settings: RunSettings
   readonly layout: ParameterLayout
   readonly identity: RunIdentity
+  /** Of the first central model, where it is read from files. */
+  readonly initialHash: string | undefined
 }
 
 /** How a run begins once the hosts have met. */
@@ -56,12 +58,14 @@ const COMPARED = [
 
 /** What is known before the data is opened and the model compiled, so that a wrong option is told at once. */
 export function greetingOf(settings: Settings): Hello {
-  const { model, data, synchroniser, population, devices } = settings
+  const { model, data, synchroniser, population, devices, learner } = settings
   const options = {
     model: nameOf(model),
     data: nameOf(data),
     synchroniser: { name: synchroniser.name, options: synchroniser.options },
     learners: learnersOf(population),
+    learner: learner && learner.href,
+    'learner (its content)': learner && contentOf(learner),
     ruleAt: devices.ruleAt,
     exchange: devices.exchange,
     order: devices.order,
@@ -74,6 +78,11 @@ export function greetingOf(settings: Settings): Hello {
 /** A hub learns from the first host what it serves. */
 export function helloOfHub(): Hello {
   return { host: hostname(), about: { version: codeHash() } }
+}
+
+/** Of the module alone: what it imports is not looked at. */
+function contentOf(module: URL): string {
+  return hashOf(module.protocol === 'file:' ? readFileSync(module) : module.href)
 }
 
 function nameOf(given: string | { readonly name: string }): string {
@@ -90,7 +99,7 @@ function asJson<Values extends object>(values: Values): Values {
   return JSON.parse(JSON.stringify(values)) as Values
 }
 
-export function helloOf({ settings, layout, identity }: Preparation): Hello {
+export function helloOf({ settings, layout, identity, initialHash }: Preparation): Hello {
   const { until, population, evaluateEvery, backend, overfit, rule, initial, initialWeights, learnerOptions, interventions } = settings
   const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
   const options = {
@@ -101,6 +110,7 @@ export function helloOf({ settings, layout, identity }: Preparation): Hello {
     overfit,
     initial,
     initialWeights,
+    [`${initial === undefined ? 'initialWeights' : 'initial'} (its content)`]: initialHash,
     learnerOptions,
     interventions,
     rule

@@ -3,6 +3,7 @@ import { planSources, type SourcePlan } from '../../actors/sources.js'
 import { resumptionOf, type Resumption } from '../../checkpoints/resume.js'
 import { identityOf, type RunIdentity } from '../../checkpoints/run-identity.js'
 import type { Restoration } from '../../compiler/tiers/restoration.js'
+import { hashOf } from '../../data/content-hash.js'
 import type { Dataset } from '../../data/dataset.js'
 import type { Engine } from '../../engine/contract.js'
 import { loweringBackend } from '../../engine/lowering.js'
@@ -17,6 +18,7 @@ import { mostLearners, type PopulationSchedule } from '../../schedules/populatio
 import { inTurns } from '../../turns.js'
 import { agreedExchange, type AgreedExchange } from '../hosts/agreed-exchange.js'
 import { leaderOf, meet, ownSettings, type Hosts } from '../hosts/meeting.js'
+import { firstWeights } from '../start/first-weights.js'
 import { chosenLevels } from '../start/level-order.js'
 import { MemoryBudget } from '../memory/budget.js'
 import { fitRun } from '../memory/fit-run.js'
@@ -100,10 +102,12 @@ export async function prepareRun(given: Settings, engine: Engine, module: URL, s
   const sourcePlan = planRunSources({ dataset, programs: onDevice, settings: own, evaluators, dataMemory, host })
 
   const identity = identityOf(model, dataset, layout, asked)
+  const isInitialRead = asked.initial !== undefined || asked.initialWeights !== undefined
+  const initialHash = hosts && isInitialRead ? hashOf(await firstWeights(model, asked)) : undefined
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
-  const { resumption, settings: begins } = await meet(hosts, { settings: asked, layout, identity }, find)
+  const { resumption, settings: begins } = await meet(hosts, { settings: asked, layout, identity, initialHash }, find)
   const { backend, threads } = given
   await using planning = new PlanningThread({ engine: module.href, backend, threads, model }, engine, stop)
   const unfitted = { asked, begins, hosts, dataset, programs, budget, evaluators, sourcePlan }

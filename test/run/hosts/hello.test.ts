@@ -1,5 +1,9 @@
 import { expect } from 'chai'
-import { checkHellos, type Hello } from '../../../src/run/hosts/hello.js'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { settingsOf } from '../../../src/options/settings.js'
+import { checkHellos, greetingOf, type Hello } from '../../../src/run/hosts/hello.js'
 import { refused } from '../../support/codes.js'
 
 const ABOUT = {
@@ -41,6 +45,23 @@ describe('The hosts of a run', () => {
 
   it('name another version', () =>
     refused('HOSTS_DIFFER', () => checkHellos([hello('a'), hello('b', { version: 'ffffff' })]), 'version: rank 1'))
+
+  it('name a learner whose module differs, by its content', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-hello-'))
+    try {
+      const learner = join(folder, 'learner.mjs')
+      const greeting = (content: string) => {
+        writeFileSync(learner, content)
+        return greetingOf(settingsOf({ model: 'mlp', data: 'digits', learner }))
+      }
+      const first = greeting('export class Learner {}')
+      checkHellos([first, greeting('export class Learner {}')])
+      const error = () => checkHellos([first, greeting('export class Learner { step() {} }')])
+      expect(error).to.throw(/^hosts: learner \(its content\): rank 1 /)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
 
   it('may leave an option out on one host alone: that differs as well', () => {
     const error = () => checkHellos([hello('a', { overfit: 3 }), hello('b', { overfit: undefined })])

@@ -99,6 +99,24 @@ describe('A run over hosts', () => {
     await refused('HOSTS_DIFFER', () => jobs[1]!.finished, 'seed: rank 1')
   })
 
+  it('is refused where a host would begin with other weights, or with another learner', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'arbalest-weights-'))
+    try {
+      const file = join(dir, 'mlp.safetensors')
+      const trained = trainWith({ ...SHORT, until: { steps: 2 } }, {})
+      await trained.model.save(file)
+      const names = (name: string) => (name.startsWith('fc1') ? undefined : name)
+      const all = { ...SHORT, initialWeights: { file, strict: false } }
+      const jobs = together(all, { other: { initialWeights: { file, strict: false, names } } })
+      await Promise.all(jobs.map((job) => refused('HOSTS_DIFFER', () => job.finished, 'initialWeights (its content): rank 1')))
+      const learner = new URL('../../fakes/warm-learner.js', import.meta.url)
+      const others = together(SHORT, { other: { learner } })
+      await Promise.all(others.map((job) => refused('HOSTS_DIFFER', () => job.finished, 'learner: rank 1')))
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+
   it('takes no alpha that is too large for the learners of all hosts', async () => {
     const jobs = together({ ...SHORT, until: { steps: 1_000_000 } })
     const { synchroniser } = jobs[1]!.actors
