@@ -128,7 +128,7 @@ export class Checkpointing {
 
   /**
    * Copies everything, and resolves when training may go on. A checkpoint that is taken while the evaluators measure has no model file. A failure to
-   * copy or to write becomes an event; the run goes on. Rejects if another host is lost meanwhile: the caller takes it again without that host.
+   * copy or to write becomes an event; the run goes on. Rejects if another host is lost meanwhile: the caller takes it again without that host, if the others can go on.
    */
   async take(state: LoopState, evaluators: EvaluatorsState): Promise<void> {
     const summary: CheckpointSummary = { iteration: state.iteration, interventions: state.interventions?.length ?? 0, evaluators }
@@ -206,7 +206,8 @@ export class Checkpointing {
       }
     } catch (error) {
       for (const copy of copies) engine.release(copy)
-      if (hosts?.leader.hasLost) throw error
+      // Without that host, or to the end of the run: it does not go on as it was.
+      if (hosts?.leader.hasLost || isOfLostHost(error)) throw error
       this.#fail(iteration, 0, error)
       return undefined
     }
@@ -253,6 +254,10 @@ export class Checkpointing {
   #emit(event: Omit<CheckpointEvent, 'event'>): void {
     this.#options.emit({ event: 'checkpoint', ...event })
   }
+}
+
+function isOfLostHost(error: unknown): boolean {
+  return error instanceof ArbalestError && error.code === 'HOST_LOST'
 }
 
 function covers(taken: CheckpointSummary | undefined, wanted: CheckpointSummary): boolean {

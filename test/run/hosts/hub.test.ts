@@ -102,6 +102,7 @@ describe('A run whose sums are made by a hub', () => {
       const options: TrainOptions = { ...RULES['ssgd with Adam']!, checkpoint: { dir, period: 20 }, until: { steps: 60 } }
       const lost = withHubs({ ...options, until: { steps: 100_000 } }, { hubEngine: leavingEngine, shrinks })
       lost.jobs[0]!.once('checkpoint', leave)
+      lost.jobs[0]!.on('checkpoint', ({ reason }) => expect(reason, 'the run does not go on without a checkpoint').to.equal(null))
       for (const job of lost.jobs) await refused('HOST_LOST', () => job.finished)
       await refused('HOST_LOST', () => lost.hubs[0])
       const { jobs } = withHubs(options)
