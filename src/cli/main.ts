@@ -202,11 +202,16 @@ function version(): string {
 const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unknownOption']
 
 /** An error of commander as one of ours, which refers to the help of the `selected` command. */
-async function usageError(error: CommanderError, selected: string | undefined): Promise<ArbalestError> {
+async function usageError(error: CommanderError, selected: string | undefined, argv: readonly string[]): Promise<ArbalestError> {
   const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   const meant = error.code === 'commander.unknownOption' && selected === 'train' ? await flagMeantBy(text) : undefined
   if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
+  const training = selected === 'launch' && !argv.includes('--') && argv.find((word) => ['train', 'crossover'].includes(word))
+  if (training && error.code === 'commander.unknownOption') {
+    const fix = `put -- before ${training}, whose options follow it: arbalest launch -n 2 -- ${training} ...`
+    return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; ${fix}`, { cause: error })
+  }
   const names = COMMANDS.map(({ name }) => name)
   const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
   return new ArbalestError(code, `${text}; see \`${help}\``, { cause: error })
@@ -235,7 +240,7 @@ async function carryOut(program: Command, argv: readonly string[], selected: str
     if (!(error instanceof CommanderError)) throw error
     // Help that was asked for.
     if (error.exitCode === 0) return
-    throw error.code === 'commander.help' ? missingCommand(program, argv) : await usageError(error, selected)
+    throw error.code === 'commander.help' ? missingCommand(program, argv) : await usageError(error, selected, argv)
   }
 }
 

@@ -18,6 +18,14 @@ describe('arbalest launch', () => {
     expect(stderr).to.match(/^BACKEND_UNAVAILABLE: launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host\n$/)
   })
 
+  it('says where -- is missing', () => {
+    const { status, stderr } = copy.launch(['-n', '2', 'train', '--model', 'lenet'])
+    expect(status).to.equal(2)
+    expect(stderr).to.equal(
+      "UNKNOWN_NAME: unknown option '--model'; put -- before train, whose options follow it: arbalest launch -n 2 -- train ...\n"
+    )
+  })
+
   describe('where MPI is built', () => {
     before(() => {
       copy.buildMpi('Open MPI', '5.0.11')
