@@ -1,3 +1,4 @@
+import type { RoundFigures } from '../engine/contract.js'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import type { SynchroniserStatus } from '../protocols/protocols.js'
 import type { RunActorName, RunCall, SendCall } from '../protocols/run-ref.js'
@@ -223,7 +224,8 @@ export function addressees(
       synchroniser: async (call) => {
         if (call.method === 'roundsAfter') return learners.figuresAfter(call.args[0] as number)
         const answer = await toSynchroniser(call)
-        return call.method === 'status' ? ofAllHosts(answer as SynchroniserStatus) : answer
+        if (call.method === 'status') return ofAllHosts(answer as SynchroniserStatus)
+        return call.method === 'sampledRounds' && host ? inRun(answer as readonly RoundFigures[], host) : answer
       },
       supervisor: (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
       learner,
@@ -247,6 +249,11 @@ export function addresseesOnLeader(deliver: SendCall, learners: () => number): A
       feeder: deliver
     }
   }
+}
+
+/** Rounds of the first host, whose learners have their numbers in the run. */
+function inRun(rounds: readonly RoundFigures[], host: Pick<RunHost, 'placeOf'>): readonly RoundFigures[] {
+  return rounds.map((round) => ({ ...round, members: round.members.map((each) => ({ ...each, learner: host.placeOf(each.learner) })) }))
 }
 
 /**

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
 import { MOST_PER_CORE } from '../../../src/options/learners.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
+import { poll } from '../../../src/poll.js'
 import type { Death } from '../../fakes/dying-learner.js'
+
 import { trainWith } from '../../../src/run/train.js'
 import { refused } from '../../support/codes.js'
 import { skip } from '../../support/skip.js'
@@ -129,6 +131,10 @@ describe('A run over hosts', () => {
   it('tells programs on any host which learners all of them have', async () => {
     const jobs = together({ ...SHORT, until: { steps: 1_000_000 } })
     for (const job of jobs) expect((await job.actors.synchroniser.ask.status()).members).to.deep.equal([0, 1, 2, 3])
+    const rounds = async () => jobs[1]!.actors.synchroniser.ask.sampledRounds(-1)
+    const sampled = await poll(async () => (await rounds()).find(({ members }) => members.length === 2))
+    // Those of the first host, which records for the dashboard.
+    expect(sampled.members.map(({ learner }) => learner)).to.deep.equal([0, 2])
     jobs[0]!.stop()
     await ends(jobs)
   })
