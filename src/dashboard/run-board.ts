@@ -273,7 +273,9 @@ export class RunBoard {
         return this.#lanes(at, learners, 'training')
       }
       case 'hostLost':
-        return this.#set({ hosts: event.hosts, learners: event.learners, iterations: event.iterations })
+        this.#set({ hosts: event.hosts, learners: event.learners, iterations: event.iterations })
+        if (this.#facts.memory) this.#set({ memory: { ...this.#facts.memory, devices: this.#memoryBy(event.learners) } })
+        return
       case 'intervened':
         if (event.intervention.kind === 'join' && !this.#facts.isLive) this.#lane(event.intervention.place, at, { state: 'training' })
         return
@@ -306,8 +308,9 @@ export class RunBoard {
     this.#set({ places })
   }
 
-  /** Learners take the devices in turn. */
-  #memoryBy(learners: number): NonNullable<RunFacts['memory']>['devices'] {
+  /** Of the first host, whose memory is told. Learners take the hosts in turn, and there the devices. */
+  #memoryBy(all: number): NonNullable<RunFacts['memory']>['devices'] {
+    const learners = Math.ceil(all / this.#facts.hosts)
     const { learnerBytes = 0, sharedBytes = 0 } = this.#facts.memory?.devices[0] ?? {}
     return Array.from({ length: this.#devices }, (_, device) => {
       const own = Math.floor((learners + this.#devices - 1 - device) / this.#devices)

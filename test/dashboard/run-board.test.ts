@@ -51,6 +51,18 @@ describe('the board of a run', () => {
     expect(board.takeChanges()!.curves!['progress']).to.deep.equal({ from: 2, points: [[30, 4, 0.4, 0.1, 1000, 2]] })
   })
 
+  it('has the memory of the first host, which holds its own learners', () => {
+    const board = newBoard()
+    const learners = () => board.facts.memory!.devices.map((device) => device.learners)
+    board.take({ ...startedWith(5), hosts: 2 }, BEGAN)
+    expect(learners()).to.deep.equal([3])
+    board.look({ ...look(), population: { ...look().population, learners: 8 } }, BEGAN + 1)
+    expect(learners()).to.deep.equal([4])
+    const lost = { event: 'hostLost', host: 1, reason: 'killed', round: 9, iteration: 18, iterations: 100, hosts: 1, learners: 4 } as const
+    board.take(lost, BEGAN + 2)
+    expect(learners()).to.deep.equal([4])
+  })
+
   it('tells shares of a round: waiting for others, averaging, and the distance where it was measured', () => {
     const board = newBoard()
     board.take(startedWith(2), BEGAN)
