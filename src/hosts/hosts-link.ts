@@ -26,7 +26,8 @@ export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle
 
 /** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE, and with HOST_LOST after `seconds`: MPI itself waits for ever for a process that has died. */
 export async function awaitHosts(engine: Engine, hosts: Handle, seconds = meetingSeconds(process.env)): Promise<void> {
-  await within(seconds, `met within ${seconds} s; look whether all processes have started`, () => engine.hostsPlace(hosts) !== null)
+  const fix = 'look whether all processes have started, and whether their machines reach each other on all ports (docs/clusters.md)'
+  await within(seconds, `met within ${seconds} s; ${fix}`, () => engine.hostsPlace(hosts) !== null)
 }
 
 /** Ends the link, when every host has called this. Rejects with HOST_LOST, also after so many seconds. */
