@@ -70,16 +70,16 @@ interface TrainRun {
 async function runTrain({ config, flags, save, json, verbose, output }: TrainRun): Promise<ExitCode> {
   const options = trainOptionsOf(flags, config.options)
   checkDistinct(options, save)
-  // The first of several processes saves the model.
-  const file = save === undefined || !isFirstProcess() ? undefined : await checkedFile(save, options)
-  const reporter = await reporterFor(process.stdout, { json, verbose })
+  const isHeard = speaks(options)
+  const file = save === undefined || !isHeard ? undefined : await checkedFile(save, options)
+  const reporter = isHeard ? await reporterFor(process.stdout, { json, verbose }) : SILENT
   const job = train(options)
   // A listener that throws ends the run before its first step.
   if (file) job.once('started', (event) => file.checkSpace(event))
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
-  if (config.file !== undefined && !json && isFirstProcess()) process.stdout.write(`options from ${external(config.file)}\n`)
+  if (config.file !== undefined && !json && isHeard) process.stdout.write(`options from ${external(config.file)}\n`)
   // If the port cannot be had, the run itself fails with that.
   job.dashboard.then(
     (url) => tellDashboard(url, json),
@@ -93,8 +93,8 @@ async function runTrain({ config, flags, save, json, verbose, output }: TrainRun
     }
     if (file) await saveTrained(job, file, json)
     if ((await job.finished).checkpoints === 'incomplete') return EXIT.failed
-    // Of several processes the first one alone has the losses.
-    if (isFirstProcess() && isOverfitTest(options) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
+    // The other processes have no losses.
+    if (isHeard && isOverfitTest(options) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()
@@ -124,12 +124,15 @@ function checkDistinct({ log, trace }: TrainOptions, save: string | undefined): 
   }
 }
 
-/** Of processes that train together the first one speaks for all. */
+/** Of processes that train together the first one speaks for all, and saves the model; of those that train for themselves each does. */
+function speaks({ hosts }: TrainOptions): boolean {
+  return hosts === 'none' || isFirstProcess()
+}
+
 const SILENT: Reporter = { show: () => {}, close: () => {} }
 
 /** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
 async function reporterFor(output: Output, { json, verbose }: Pick<TrainRun, 'json' | 'verbose'>): Promise<Reporter> {
-  if (!isFirstProcess()) return SILENT
   const job = jobOfProcess()
   if (json) return new JsonLines(output, job)
   if (job !== undefined) return new PlainLines(ofJob(output, job), { verbose })

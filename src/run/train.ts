@@ -61,8 +61,9 @@ function inTurn(given: readonly (WatchJob | undefined)[]): WatchJob | undefined 
 
 /** A page and a port for Prometheus of this job alone, if it shall have them. Of processes that train together the first one has them. */
 function watchOf(settings: Settings, name: string): WatchJob | undefined {
-  const { dashboard = false, metricsPort } = settings
-  if ((dashboard === false && metricsPort === undefined) || !isFirstProcess()) return undefined
+  const { dashboard = false, metricsPort, devices } = settings
+  if (dashboard === false && metricsPort === undefined) return undefined
+  if (devices.hosts !== 'none' && !isFirstProcess()) return undefined
   return async (job) => {
     const { JobsWatch } = await import('../dashboard/jobs-watch.js')
     const watch = await JobsWatch.open({ dashboard, metricsPort })
