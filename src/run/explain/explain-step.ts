@@ -70,9 +70,11 @@ export async function explainStep(options: ExplainOptions): Promise<Explanation>
   }
   const { floor: floorBytes } = await fitStep(trial, 0, learners)
   const budget = deviceMemory && MemoryBudget.now(engine, { backend: name, devices: ONE_DEVICE, deviceMemory })
-  if (budget && floorBytes > budget.free) throw beyondLimit({ limit: budget.free, floor: floorBytes, batch, learners })
-  const fits = !budget || memoryBytes <= budget.free
-  const fitted = fits ? undefined : (await fitStep(trial, budget.free, learners)).fitted!
+  // Nothing is taken here: a limit is that of the machine that is to train, which may have more memory than this one.
+  const limit = budget && (budget.limit ?? budget.free)
+  if (limit !== undefined && floorBytes > limit) throw beyondLimit({ limit, floor: floorBytes, batch, learners })
+  const fits = limit === undefined || memoryBytes <= limit
+  const fitted = fits ? undefined : (await fitStep(trial, limit, learners)).fitted!
   const train = fitted?.train ?? whole
   const { learner, shared, updateBytes } = fitted?.memory ?? memoryOf(whole)
   const operators = explainedOperators(train, speeds, updateBytes)
@@ -95,7 +97,7 @@ export async function explainStep(options: ExplainOptions): Promise<Explanation>
     memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
     memoryBytes,
     floorBytes,
-    ...(budget && (fitted?.restoration ?? restorationOf(whole, { speed: speeds, transfers, updateBytes }))),
+    ...(limit !== undefined && (fitted?.restoration ?? restorationOf(whole, { speed: speeds, transfers, updateBytes }))),
     timeline: { held: heldBytes(whole), ...(!fits && { within: heldBytes(train) }) },
     ...(await inTurns(memoryUseInPieces(model, backend, recipe)))
   }

@@ -69,10 +69,12 @@ describe('explain', function () {
     expect(speeds.cacheBytes).to.be.at.least(2 ** 15)
   })
 
-  it('takes none of the memory that it tells of', async () => {
+  it('takes none of the memory that it tells of, and so knows no other limit than the one that it is given', async () => {
     // Some 300 GiB of activations.
-    const { memory } = await explain({ model: 'resnet152', batch: 2048, ...assumed })
+    const { memory, memoryBytes, ...within } = await explain({ model: 'resnet152', batch: 2048, deviceMemory: '2TiB', ...assumed })
     expect(memory.learner.activations).to.be.above(2 ** 38)
+    expect(memoryBytes).to.be.below(2 ** 41)
+    expect(within).to.include({ recomputedBytes: 0, movedBytes: 0, predictedSlowdown: 1 })
   })
 
   it('refuses what it cannot explain', async () => {
