@@ -5,7 +5,7 @@ import { group, option, type GivenOptions } from '../schema/group.js'
 import { realFromText } from '../schema/from-text.js'
 import { list, oneOf, real } from '../schema/values.js'
 import { dashboardOption, type DashboardOptions } from './records.js'
-import { addsUpdates } from './synchroniser.js'
+import { isAsynchronous } from './synchroniser.js'
 import { settingsOf, type Settings } from './settings.js'
 import type { TrainOptions } from './train-options.js'
 
@@ -65,6 +65,9 @@ function settingsOfJob(job: TrainOptions, name: string): Settings {
   }
 }
 
+/** The fix for a job under an asynchronous rule. */
+export const USE_SYNCHRONOUS = 'use a synchronous one: learners that never wait leave no time to another job'
+
 /** Throws INVALID_OPTION for jobs that cannot share a device. */
 export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settings[]): CrossoverSettings {
   if (jobs.length < 2) throw invalidOption('jobs', jobs.length, 'give two or more')
@@ -76,12 +79,7 @@ export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settin
     const name = `jobs[${i}]`
     if (dashboard !== false && own !== false)
       throw invalidOption(`${name}.dashboard`, own, 'omit it: the page of all jobs shows this one, too')
-    if (addsUpdates(synchroniser))
-      throw invalidOption(
-        `${name}.synchroniser`,
-        synchroniser.name,
-        'use a synchronous one: learners that never wait leave no time to another job'
-      )
+    if (isAsynchronous(synchroniser)) throw invalidOption(`${name}.synchroniser`, synchroniser.name, USE_SYNCHRONOUS)
     if (backend !== jobs[0]!.backend) throw invalidOption(`${name}.backend`, backend, `use ${jobs[0]!.backend}, as the first job does`)
     if (devices.hosts !== jobs[0]!.devices.hosts)
       throw invalidOption(`${name}.hosts`, devices.hosts, `use ${jobs[0]!.devices.hosts}, as the first job does`)

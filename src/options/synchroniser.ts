@@ -51,6 +51,9 @@ export type SynchroniserSettings =
   /** A rule of the user's own. */
   | { readonly name: string; readonly options: unknown; readonly module: URL }
 
+/** The length of an epoch makes no difference to what a rule refuses, nor to its kind. */
+const ANY_EPOCH = { iterations: 0, iterationAt: () => 0 } as const
+
 export function synchroniserSettings(faults: Faults, given: CheckedOptions<typeof synchroniser>, learners: number): SynchroniserSettings {
   if ('module' in given) return { name: basename(given.module.pathname), options: given.options, module: given.module }
   const { name, ...options } = given
@@ -58,9 +61,8 @@ export function synchroniserSettings(faults: Faults, given: CheckedOptions<typeo
   return { name, options }
 }
 
-/** The length of an epoch makes no difference to the checks. */
 function checkRule(faults: Faults, { name, options }: { readonly name: RuleName; readonly options: object }, learners: number): void {
-  faults.attempt(() => ruleOf(name, options, { learners, iterations: 0, iterationAt: () => 0 }))
+  faults.attempt(() => ruleOf(name, options, { ...ANY_EPOCH, learners }))
 }
 
 /** Whether the rule takes this number of learners: averaging with a given alpha is stable up to some. A rule of the user's own is not asked. */
@@ -73,6 +75,12 @@ export function isStableWith({ name, options, module }: SynchroniserSettings, le
 /** Whether the learners have Nesterov's momentum. */
 export function hasNesterovLearners({ name, module }: SynchroniserSettings): boolean {
   return module === undefined && name === 'eamsgd'
+}
+
+/** Whether the learners wait for no round; of a rule of the user's own that is known once it is made. */
+export function isAsynchronous({ name, module, options }: SynchroniserSettings): boolean {
+  if (module !== undefined) return false
+  return ruleOf(name, options, { ...ANY_EPOCH, learners: 1 }).kind === 'asynchronous'
 }
 
 /** Whether the rule adds its learners' updates to the central model, instead of taking their mean. */

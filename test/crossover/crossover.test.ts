@@ -54,6 +54,24 @@ describe('crossover', () => {
         for (const number of [slowdown, computeSeconds, waitSeconds]) expect(number).to.be.finite.and.at.least(0)
     })
 
+  it('takes jobs whose learners add their updates, where they wait for each other', async () => {
+    const until = { steps: 40 }
+    const adding = job('parameter-server', { until, synchroniser: { name: 'parameter-server', apply: 'updates' } })
+    const jobs = [adding, job('ssgd', { until })]
+    const { finished } = await ofAll(jobs, { policy: 'crossed' })
+    for (const [i, each] of jobs.entries()) expect(finished.jobs[i]!.weightsSha256, `job ${i}`).to.equal(await solo(each))
+  })
+
+  it('fails a job under an asynchronous rule of the user’s own, and goes on with the other one', async () => {
+    const rule = "export default () => ({ kind: 'asynchronous', exchange: { kind: 'inPlace' }, slack: null, period: 16 })"
+    const alone = { hosts: 'none', link: undefined, until: { steps: 40 } } as never
+    const own = { ...job('sma', alone), synchroniser: { module: new URL(`data:text/javascript,${encodeURIComponent(rule)}`) } }
+    const { finished } = await ofAll([own, job('ssgd', alone)], { policy: 'crossed' })
+    expect(finished.jobs[0]!.failed).to.have.property('code', 'INVALID_OPTION')
+    expect(finished.jobs[0]!.failed!.message).to.match(/^synchroniser\.module: .*use a synchronous one: learners that never wait/)
+    expect(finished.jobs[1]!.weightsSha256).to.equal(await solo(job('ssgd', alone)))
+  })
+
   it('goes on with a job where the other one fails, is evaluated or stops', async () => {
     const other = job('ssgd', { until: { steps: 120 } })
     const failing = job('ssgd', { optimiser: { learningRate: 1e30 } })

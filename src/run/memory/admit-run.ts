@@ -1,4 +1,6 @@
 import type { Engine, Handle } from '../../engine/contract.js'
+import { invalidOption } from '../../errors.js'
+import { USE_SYNCHRONOUS } from '../../options/crossover.js'
 import { mostLearners } from '../../schedules/population.js'
 import { ownSettings } from '../hosts/meeting.js'
 import type { PreparedRun } from '../prepare/prepare.js'
@@ -9,7 +11,7 @@ import { canShareArenas } from './shared-arenas.js'
 
 /**
  * Waits for the other jobs of the device: together they must fit. Returns the arenas that they share, if they have none of their own. Throws OUT_OF_MEMORY,
- * and a StoppedEarly.
+ * INVALID_OPTION for an asynchronous rule of the user's own, and a StoppedEarly.
  */
 export async function admitRun(
   { settings: all, hosts, programs, need, budget, arenas }: PreparedRun,
@@ -18,6 +20,8 @@ export async function admitRun(
   stop: AbortSignal
 ): Promise<Handle | undefined> {
   if (!shared) return undefined
+  const { rule, synchroniser } = all
+  if (rule.kind === 'asynchronous') throw invalidOption('synchroniser.module', synchroniser.name, USE_SYNCHRONOUS)
   const settings = ownSettings(hosts, all)
   const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
   const persistent = bytes - arenas.reduce((sum, each) => sum + each, 0)
