@@ -1,4 +1,5 @@
 import type { JobScope } from '../actors/job-scope.js'
+import { isTuned } from '../schedules/interventions.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
 import { ownSettings } from './hosts/meeting.js'
@@ -14,10 +15,10 @@ export function populationOf(
   { engine }: JobScope,
   need: MemoryNeed
 ): PopulationControl {
-  const { learners, population } = settings
+  const { learners, population, changes } = settings
   const { schedule, tuning } = population
   if (!tuning) return new GivenPopulation(schedule, all, resumption?.state.round)
   reserveGrowth(engine, ownSettings(hosts, settings), need)
   const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, Math.ceil(more / (hosts?.host.size ?? 1)))
-  return new TunedPopulation({ start: learners, history: schedule, tuning, run: all, refusal })
+  return new TunedPopulation({ start: learners, history: schedule, tuning, tunes: isTuned(changes), run: all, refusal })
 }

@@ -15,6 +15,8 @@ export interface TunedPopulationOptions {
   /** The population so far, if the run goes on from a checkpoint. */
   readonly history?: PopulationSchedule
   readonly tuning: TuningSettings
+  /** False if a program has taken over from the tuner before the run was resumed; true if omitted. */
+  readonly tunes?: boolean
   readonly run: ResizableLearners
   /** Why memory does not hold `more` learners in addition; undefined if it does. */
   readonly refusal: (more: number) => string | undefined
@@ -34,13 +36,14 @@ export class TunedPopulation implements PopulationControl {
   /** The decision to carry out next; ready once the learners that it needs have started. */
   #pending: { readonly decision: Decision; ready: boolean } | undefined
   /** Whether the tuner may change the number of learners. */
-  #tunes = true
+  #tunes: boolean
   /** An error in the background, thrown at the next change. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: TunedPopulationOptions) {
-    const { start, tuning, history = [{ round: 0, learners: start }] } = options
+    const { start, tuning, tunes = true, history = [{ round: 0, learners: start }] } = options
     this.#options = options
+    this.#tunes = tunes
     this.#least = Math.min(start, tuning.by)
     this.#tuner = this.#newTuner(start)
     this.#meter = new WindowMeter(tuning.window)

@@ -117,6 +117,23 @@ describe('a run that a program changes', () => {
     }
   })
 
+  it('keeps the number of learners that it was given where it goes on, without a tuner', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = { learners: { initial: 2, max: 2, window: 0.01 }, checkpoint: { dir: folder }, optimiser: { milestones: [] } }
+      const job = await trainManyRounds({ ...options, until: { steps: 100 } })
+      await job.actors.supervisor.ask.resize(3)
+      await job.finished
+      const resumed = await trainManyRounds({ ...options, until: { steps: 1000 } })
+      const decisions: unknown[] = []
+      resumed.on('population', (event) => void decisions.push(event))
+      expect(await resumed.finished).to.deep.include({ iterations: 1000, population: [{ round: 0, learners: 3 }] })
+      expect(decisions).to.deep.equal([])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('calls the public methods of a learner’s class between two rounds', async () => {
     const job = await trainManyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1 } })
     const [first, second] = job.actors.learners<{ warm(by: number): number; weigh(values: Float32Array): number; fail(): void }>()
