@@ -3,6 +3,7 @@ import type { Program } from '../../compiler/program.js'
 import { restorationOf, type Restoration } from '../../compiler/tiers/restoration.js'
 import type { TransferSpeed } from '../../compiler/tiers/transfers.js'
 import { ArbalestError, mebibytes } from '../../errors.js'
+import { isTuned } from '../../schedules/interventions.js'
 import { changedAt } from '../../schedules/population.js'
 import type { RunSettings } from '../run-settings.js'
 import type { Speeds } from '../explain/speeds.js'
@@ -157,20 +158,21 @@ async function compiledWithin(
   }
 }
 
-/** A tuned run begins with no more learners than fit into memory, and never has more. */
+/** A tuned run begins, or goes on, with no more learners than fit into memory and than it may try, and never has more. */
 function withFewerLearners({ settings, budget, hosts }: RunTrial, { need }: RunMemory): RunSettings {
-  const { schedule, tuning } = settings.population
+  const { changes, cuts, population } = settings
+  const { schedule, tuning } = population
   if (!tuning) return settings
   const fitting = hosts * Math.max(1, budget.mostTuned(need))
-  // As many on each device, if every device has room for one.
-  const even = fitting < tuning.by ? fitting : fitting - (fitting % tuning.by)
-  const learners = settings.learners <= fitting ? settings.learners : even
   const most = Math.min(tuning.most, fitting)
-  return {
-    ...settings,
-    learners,
-    population: { schedule: changedAt(schedule, { ...schedule.at(-1)!, learners }), tuning: { ...tuning, most } }
-  }
+  // A program may have set more than the tuner tries.
+  const allowed = isTuned(changes) ? most : fitting
+  // As many on each device, if every device has room for one.
+  const even = allowed < tuning.by ? allowed : allowed - (allowed % tuning.by)
+  const learners = settings.learners <= allowed ? settings.learners : even
+  const { round } = cuts.at(-1) ?? { round: 0 }
+  const changed = learners === settings.learners ? schedule : changedAt(schedule, { round, learners })
+  return { ...settings, learners, population: { schedule: changed, tuning: { ...tuning, most } } }
 }
 
 /** The error of a run that cannot be fitted into the limit that its user has set. */

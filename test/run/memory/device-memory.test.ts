@@ -84,6 +84,25 @@ describe('device memory', function () {
     expect((await job.finished).population).to.deep.equal([{ round: 0, learners: 2 }])
   })
 
+  it('bounds a tuned run that goes on within another limit or with fewer learners at most, from there on', async () => {
+    const { started } = await limitedRun(base)
+    const learners = (max: number) => ({ initial: max, max, window: 100 })
+    // With what a thread takes, and a quarter of it to spare.
+    const deviceMemory = 2 * (started.bytesShared + 2 * started.bytesPerLearner) + 2 * 1.25 * 32 * 2 ** 20
+    for (const fewer of [{ learners: learners(2) }, { learners: learners(4), deviceMemory }]) {
+      await using folder = await Folder.make()
+      const common = { ...base, batch: 4, checkpoint: folder.path, optimiser: { milestones: [] } }
+      // Of 120 samples each.
+      await train({ ...common, learners: learners(4), until: { epochs: 2 } }).finished
+      const { population, iterations, epochs } = await train({ ...common, ...fewer, until: { epochs: 4 } }).finished
+      expect(population.map((change) => [change.round, change.learners])).to.deep.equal([
+        [0, 4],
+        [15, 2]
+      ])
+      expect({ iterations, epochs }).to.deep.equal({ iterations: 45, epochs: 4 })
+    }
+  })
+
   it('that is scarce has values computed again without being asked, up to half as much time again', async () => {
     const { started, finished } = await limitedRun(base)
     const all = started.bytesShared + started.bytesPerLearner
