@@ -287,7 +287,7 @@ export class RunLoop {
     const { interventions, actors } = this.#options
     if (!interventions.isDue(round)) return
     const { iterations: iteration } = await actors.synchroniser.ask.status()
-    await interventions.make({ round, iteration }, (change, place) => changeRun(this.#changeable, change, place))
+    await interventions.make({ round, iteration }, (...change) => changeRun(this.#changeable, ...change))
   }
 
   /** Makes what is asked for while a function of the user's works. The learners rest. */
@@ -297,7 +297,7 @@ export class RunLoop {
       const { round, iterations: iteration } = await actors.synchroniser.ask.status()
       return { round, iteration }
     }
-    return interventions.makeDuring(work, placeOf, (change, place) => changeRun(this.#changeable, change, place))
+    return interventions.makeDuring(work, placeOf, (...change) => changeRun(this.#changeable, ...change))
   }
 
   /** A checkpoint that a program asked for. */

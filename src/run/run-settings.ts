@@ -6,7 +6,7 @@ import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { ruleOf } from '../rules/rules.js'
-import { changedPopulation, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
+import { changedPopulation, followedPopulation, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut, type PeriodChange } from '../schedules/timeline.js'
 
@@ -34,14 +34,21 @@ export function runSettings(settings: Settings, samples: number): RunSettings {
   const { name, options, module } = settings.synchroniser
   if (module)
     throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadRunSettings`)
-  return { ...settings, rule: ruleOf(name, options, ruleContext(settings, samples)), cuts: [], changes: [] }
+  return begunWith(settings, ruleOf(name, options, ruleContext(settings, samples)))
 }
 
 /** As `runSettings`, and loads a rule of the user's own. Throws what `ownRule` throws, too. */
 export async function loadRunSettings(settings: Settings, samples: number): Promise<RunSettings> {
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
-  return { ...settings, rule: await ownRule(module, options, ruleContext(settings, samples)), cuts: [], changes: [] }
+  return begunWith(settings, await ownRule(module, options, ruleContext(settings, samples)))
+}
+
+/** As the run has them at its beginning. */
+function begunWith(settings: Settings, rule: GroupRule): RunSettings {
+  const { population, interventions } = settings
+  const schedule = followedPopulation(population.schedule, interventions)
+  return { ...settings, population: { ...population, schedule }, rule, cuts: [], changes: [] }
 }
 
 /** Throws INVALID_OPTION if the engine could forget losses before they are reported. */
@@ -62,7 +69,7 @@ export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logE
 export function resumedSettings(settings: RunSettings, state: RunState, fewest = 1): RunSettings {
   const { round, iteration, population: history, learningRateScale, ruleStarts, interventions = [] } = state
   const { schedule, tuning } = settings.population
-  const given = changedPopulation(schedule, interventions)
+  const given = changedPopulation(schedule, interventions, settings.interventions)
   const before = history.filter((change) => change.round <= round)
   const had = learnersAt(tuning ? before : given, round)
   const learners = tuning ? Math.max(fewest, had) : had

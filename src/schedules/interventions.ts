@@ -5,7 +5,7 @@ import { Faults } from '../schema/faults.js'
 import { group, option, required, variants, type GivenOptions } from '../schema/group.js'
 import { either, kind, list, oneOf, orNull, real, text, truth, whole } from '../schema/values.js'
 import type { LearningRatePiece } from './pieces.js'
-import { changedAt, MOST_LEARNERS, type PopulationSchedule } from './population.js'
+import { MOST_LEARNERS, withChange, type PopulationSchedule } from './population.js'
 import type { PeriodChange } from './timeline.js'
 
 /** Where a run stands while all its learners rest: before this round, which begins with this iteration. */
@@ -154,11 +154,21 @@ export function periodChanges(all: readonly Intervention[]): readonly PeriodChan
   return interventionsOf(all, 'set').flatMap(({ round, period }) => (period === undefined ? [] : [{ round, period }]))
 }
 
-/** The number of learners after what a program has changed of it. */
-export function changedPopulation(schedule: PopulationSchedule, all: readonly Intervention[]): PopulationSchedule {
-  return interventionsOf(all, 'resize').reduce(
-    (changed, { round, learners: count }) => changedAt(changed, { round, learners: count }),
-    schedule
+/** The changes of a schedule but for those from which a program has taken over: what comes after it has let the tuner go on is the tuner's own. */
+export function followedPopulation(schedule: PopulationSchedule, all: readonly Intervention[]): PopulationSchedule {
+  return schedule.filter(({ round }) => round === 0 || isTuned(all.filter((each) => each.round <= round)))
+}
+
+/** The number of learners after what a program has changed of it. `ahead`: what a recorded run changes later. */
+export function changedPopulation(
+  schedule: PopulationSchedule,
+  made: readonly Intervention[],
+  ahead: readonly Intervention[] = []
+): PopulationSchedule {
+  const all = [...made, ...ahead].toSorted((a, b) => a.round - b.round)
+  return interventionsOf(made, 'resize').reduce(
+    (changed, { round, learners: count }) => withChange(changed, { round, learners: count }),
+    followedPopulation(schedule, all)
   )
 }
 

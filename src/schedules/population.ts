@@ -41,6 +41,11 @@ export function changedAt(population: PopulationSchedule, { round, learners }: P
   return [...population.filter((change) => change.round < round), { round, learners }]
 }
 
+/** The schedule with another number of learners from this round on, until its next change. */
+export function withChange(population: PopulationSchedule, change: PopulationChange): PopulationSchedule {
+  return [...changedAt(population, change), ...population.filter(({ round }) => round > change.round)]
+}
+
 /** The largest number of learners at any time: of the schedule, or with a tuner the number that it may reach from the last change on. */
 export function mostLearners({
   schedule,

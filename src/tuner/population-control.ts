@@ -1,7 +1,7 @@
 import type { GroupStatus } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 import type { PopulationEvent } from '../observe/events.js'
-import { changeAfter, changedAt, learnersAt, type PopulationSchedule } from '../schedules/population.js'
+import { changeAfter, changedAt, learnersAt, withChange, type PopulationSchedule } from '../schedules/population.js'
 
 /** A decision about the population, as an event reports it; the run adds its progress. */
 export type PopulationDecision = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>
@@ -42,12 +42,15 @@ export interface PopulationControl {
   takeDecisions(): readonly PopulationDecision[]
   /** How many learners there are. */
   readonly learners: number
-  /** A program sets the number of learners, before this round, and takes over from a schedule or a tuner. The learners rest. */
-  resize(round: number, learners: number): Promise<void>
+  /**
+   * A program sets the number of learners, before this round, and takes over from a schedule or a tuner. Where a recorded run is repeated, the schedule has
+   * what came after it. The learners rest.
+   */
+  resize(round: number, learners: number, isRepeated: boolean): Promise<void>
   /** So many learners are left from this round on, since a host is lost; later changes of a schedule stay. The learners rest. */
   lose(round: number, learners: number): void
-  /** Lets the tuner change the number, or keeps it. Throws INVALID_STATE without a tuner. */
-  tune(on: boolean): void
+  /** Lets the tuner change the number, or keeps it. Throws INVALID_STATE without a tuner, unless a recorded run is repeated, whose schedule is given. */
+  tune(on: boolean, isRepeated: boolean): void
 }
 
 /** Follows a given number or schedule of learners. */
@@ -95,19 +98,20 @@ export class GivenPopulation implements PopulationControl {
     return false
   }
 
-  async resize(round: number, learners: number): Promise<void> {
+  async resize(round: number, learners: number, isRepeated: boolean): Promise<void> {
     await this.#run.resizeNow(learners)
-    this.#schedule = changedAt(this.#schedule, { round, learners })
+    this.#schedule = (isRepeated ? withChange : changedAt)(this.#schedule, { round, learners })
     this.#learners = learners
+    this.#prepareNext(round)
   }
 
   lose(round: number, learners: number): void {
-    const later = this.#schedule.filter((change) => change.round > round)
-    this.#schedule = [...changedAt(this.#schedule, { round, learners }), ...later]
+    this.#schedule = withChange(this.#schedule, { round, learners })
     this.#learners = learners
   }
 
-  tune(): void {
+  tune(_on: boolean, isRepeated: boolean): void {
+    if (isRepeated) return
     const message = "tuning: the run has a given number of learners and no tuner; train with learners: 'auto'"
     throw new ArbalestError('INVALID_STATE', message)
   }

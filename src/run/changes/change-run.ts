@@ -36,8 +36,13 @@ export interface ChangeableRun {
 
 type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
 
-/** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
-export async function changeRun(target: ChangeableRun, change: RunChange | MembershipChange, place: RunPlace): Promise<ChangeOutcome> {
+/** Makes a change of a run whose learners rest at this place, or repeats that of a recorded run. Throws for one that is refused: then nothing has changed. */
+export async function changeRun(
+  target: ChangeableRun,
+  change: RunChange | MembershipChange,
+  place: RunPlace,
+  isRepeated: boolean
+): Promise<ChangeOutcome> {
   switch (change.kind) {
     case 'pause':
       return { answer: place }
@@ -46,13 +51,13 @@ export async function changeRun(target: ChangeableRun, change: RunChange | Membe
       return { answer: place }
     case 'resize':
       target.checkMemory({ there: target.population.learners, wanted: change.learners })
-      await target.population.resize(place.round, change.learners)
+      await target.population.resize(place.round, change.learners, isRepeated)
       await changeSchedule(target, { ...place, ...change })
       return { answer: place }
     case 'replace':
       return { answer: { ...place, learner: await target.actors.learners.replaceNow(change.place) } }
     case 'tuning':
-      target.population.tune(change.on)
+      target.population.tune(change.on, isRepeated)
       return { answer: place }
     case 'message':
       // Where a learner stands in its step must not depend on when the message came.

@@ -15,7 +15,7 @@ import { InterventionRecord } from './intervention-record.js'
 export type ChangeOutcome = { readonly answer: unknown } | { readonly error: Error }
 
 /** Makes a change while all learners rest, or lets a loss of the recorded run happen. Throws for one that is refused: then nothing has changed. */
-export type MakeChange = (change: RunChange | MembershipChange, place: RunPlace) => Promise<ChangeOutcome>
+export type MakeChange = (change: RunChange | MembershipChange, place: RunPlace, isRepeated: boolean) => Promise<ChangeOutcome>
 
 export interface InterventionsOptions {
   /** Those made before the run was resumed. */
@@ -101,7 +101,7 @@ export class Interventions {
 
   async #answer({ change, answer }: ChangeRequest, place: RunPlace, make: MakeChange): Promise<void> {
     try {
-      const outcome = await this.#perform(change, place, make)
+      const outcome = await this.#perform(change, place, make, false)
       if ('error' in outcome) answer.reject(outcome.error)
       else answer.resolve(outcome.answer)
     } catch (error) {
@@ -112,18 +112,18 @@ export class Interventions {
   /** What only looked at the recorded run, or held it, needs no repetition. */
   async #repeat(recorded: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
     if (isMembershipChange(recorded)) {
-      await make(recorded, place)
+      await make(recorded, place, true)
       if (recorded.kind === 'join') this.record.joined(recorded.place, recorded)
       return
     }
     const { round: _round, iteration: _iteration, ...change } = recorded
     if (LOOKS.includes(change.kind)) this.record.changed(change, place)
-    else await this.#perform(change, place, make)
+    else await this.#perform(change, place, make, true)
   }
 
-  async #perform(change: RunChange, place: RunPlace, make: MakeChange): Promise<ChangeOutcome> {
+  async #perform(change: RunChange, place: RunPlace, make: MakeChange, isRepeated: boolean): Promise<ChangeOutcome> {
     if (change.kind === 'pause') this.requests.pause()
-    const outcome = await make(change, place)
+    const outcome = await make(change, place, isRepeated)
     this.record.changed(change, place, 'error' in outcome ? outcome.error : undefined)
     return outcome
   }

@@ -117,6 +117,34 @@ describe('a run that a program changes', () => {
     }
   })
 
+  it('whose tuner a program has turned off and on is repeated by the population that came of it, also from a checkpoint', async () => {
+    const schedule = [
+      { round: 0, learners: 2 },
+      { round: 60, learners: 3 },
+      { round: 120, learners: 1 }
+    ]
+    // The tuner's decision of round 120 is known of the schedule alone.
+    const interventions: readonly Intervention[] = [
+      { kind: 'tuning', on: false, round: 30, iteration: 30 },
+      { kind: 'resize', learners: 3, round: 60, iteration: 60 },
+      { kind: 'tuning', on: true, round: 90, iteration: 90 }
+    ]
+    const options = { until: { steps: 200 }, optimiser: { milestones: [] }, learners: { schedule } }
+    const { weightsSha256 } = await (await trainManyRounds(options)).finished
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const checkpoint = { dir: folder, period: 75, keep: 10 }
+      const repeated = await (await trainManyRounds({ ...options, interventions, checkpoint })).finished
+      expect(repeated).to.deep.include({ weightsSha256, population: schedule, interventions })
+      for (const { folder: resume } of (await checkpointsIn(folder)).slice(1)) {
+        const resumed = await (await trainManyRounds({ ...options, interventions, checkpoint: { dir: folder, resume } })).finished
+        expect(resumed, resume).to.deep.include({ weightsSha256, population: schedule, interventions })
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('keeps the number of learners that it was given where it goes on, without a tuner', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
