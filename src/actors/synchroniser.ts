@@ -41,7 +41,7 @@ export interface SynchroniserControlProtocol {
   /** Overwrites the central model, in canonical order, while no learner trains. */
   replaceCentral(weights: Float32Array | Float64Array): void
 
-  /** Changes the rule of so many learners from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
+  /** Changes the rule of at most so many learners from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
   changeRule(change: RuleChange, learners: number): void
 }
 

@@ -82,7 +82,7 @@ export interface PopulationStatus {
 export interface SupervisorProtocol {
   /** The learners by place. */
   population(): PopulationStatus
-  /** Trains with this number of learners, which no tuner changes any more. Rejects with OUT_OF_MEMORY, LEARNER_FAILED. */
+  /** Trains with this number of learners, which no tuner changes any more. Rejects with OUT_OF_MEMORY, LEARNER_FAILED, and INVALID_OPTION for more than averaging is stable with. */
   resize(learners: number): DeferredReply<RunPlace>
   /** Another learner takes this place: it begins at the central model, and the present one ends. */
   replace(place: number): DeferredReply<RunPlace>

@@ -63,7 +63,7 @@ export async function runOnce(
     actors = await startActors(prepared, modules.learner, scope, { ...hooksOf(run), trace: records.trace, arenas, leavesVacant })
     const begun = await beginRun(run, actors, records, before)
     const follower = followerOf(hosts)
-    if (!follower) population = populationOf(prepared, actors, scope, begun.need)
+    if (!follower) population = populationOf(prepared, actors, scope, begun.need, () => interventions.record.made)
     const end = follower ? obey(begun, follower) : lead(begun, { population: population!, trace: records.trace, peakMemory })
     const finished = await Promise.race([end, actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }

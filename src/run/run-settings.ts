@@ -6,6 +6,7 @@ import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { ruleOf } from '../rules/rules.js'
+import { instability } from '../rules/stability.js'
 import { changedPopulation, followedPopulation, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut, type PeriodChange } from '../schedules/timeline.js'
@@ -60,6 +61,15 @@ export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logE
     value,
     `leave it out, or let rounds be at most ${LONGEST_ROUND} iterations long: synchroniser.period is ${rule.period}`
   )
+}
+
+/** Throws INVALID_OPTION if a run that goes on has more learners than its rule, as programs have changed it, is stable with. */
+export function checkResumed(settings: RunSettings): void {
+  const { learners, population, cuts } = settings
+  const later = population.schedule.filter(({ round }) => round > cuts.at(-1)!.round)
+  const most = Math.max(learners, ...later.map((change) => change.learners))
+  const unstable = instability(presentRule(settings), most)
+  if (unstable) throw invalidOption('learners', most, `${unstable} since a program has changed it: use fewer`)
 }
 
 /**

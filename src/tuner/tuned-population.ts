@@ -18,8 +18,8 @@ export interface TunedPopulationOptions {
   /** False if a program has taken over from the tuner before the run was resumed; true if omitted. */
   readonly tunes?: boolean
   readonly run: ResizableLearners
-  /** Why memory does not hold `more` learners in addition; undefined if it does. */
-  readonly refusal: (more: number) => string | undefined
+  /** Why there cannot be `to` learners where there are `from`: for want of memory, or since the rule is not stable with so many; undefined if there can be. */
+  readonly refusal: (from: number, to: number) => string | undefined
 }
 
 /** Measures training for a tuner, carries out its decisions, and records the schedule that results. */
@@ -147,7 +147,7 @@ export class TunedPopulation implements PopulationControl {
     if (to === this.#learners) return this.#report(decision)
     const pending = (this.#pending = { decision, ready: to < this.#learners })
     if (pending.ready) return
-    const refusal = this.#options.refusal(to - this.#learners)
+    const refusal = this.#options.refusal(this.#learners, to)
     if (refusal !== undefined) return this.#refuse(refusal)
     this.#options.run
       .prepare(to)

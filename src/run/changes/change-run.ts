@@ -1,7 +1,9 @@
-import { ArbalestError } from '../../errors.js'
+import type { GroupRule } from '../../engine/contract.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
 import type { SavedModel } from '../../formats/saved-model.js'
 import type { CentralMeasurement, CentralModel } from '../../protocols/protocols.js'
 import type { PopulationControl } from '../../tuner/population-control.js'
+import { instability } from '../../rules/stability.js'
 import { asError, unpackError } from '../../runtime/errors-across-threads.js'
 import {
   argumentsOf,
@@ -17,6 +19,7 @@ import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from '../memory/budget.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import { leaderOf } from '../hosts/meeting.js'
+import { presentRule } from '../run-settings.js'
 import type { TrainingLoop } from '../training-loop.js'
 
 export interface ChangeableRun {
@@ -50,6 +53,7 @@ export async function changeRun(
       await changeSettings(target, change, place)
       return { answer: place }
     case 'resize':
+      refuseUnstable(target, change.learners)
       target.checkMemory({ there: target.population.learners, wanted: change.learners })
       await target.population.resize(place.round, change.learners, isRepeated)
       await changeSchedule(target, { ...place, ...change })
@@ -96,12 +100,27 @@ export async function repeatMessages({ actors, population, training, made }: Cha
 async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, place: RunPlace): Promise<void> {
   const { run, population, made } = target
   const intervention = { ...place, ...change }
-  // Refuses what cannot be scheduled before the rule is changed.
+  // Refuses what cannot be scheduled before the rule is changed, and what is too much for learners to come.
   run.scheduleFor(population.schedule, [...made(), intervention])
   const ruleChange = ruleChangeOf(change)
-  await target.actors.synchroniser.ask.changeRule(ruleChange, population.learners)
+  await target.actors.synchroniser.ask.changeRule(ruleChange, mostFrom(population, place.round))
   leaderOf(run.hosts)?.order({ order: 'changeRule', change: ruleChange })
   await changeSchedule(target, intervention)
+}
+
+/** Throws INVALID_OPTION for more learners than the present rule is stable with. */
+function refuseUnstable(target: ChangeableRun, learners: number): void {
+  const unstable = instability(ruleNow(target), learners)
+  if (unstable) throw invalidOption('learners', learners, `${unstable}: set a smaller one first, or null`)
+}
+
+function ruleNow({ run, made }: ChangeableRun): GroupRule {
+  return presentRule({ rule: run.settings.rule, changes: made() })
+}
+
+/** The most learners that there will be from this round on, as far as it is known. */
+function mostFrom({ learners, schedule }: PopulationControl, round: number): number {
+  return Math.max(learners, ...schedule.filter((change) => change.round > round).map((change) => change.learners))
 }
 
 /** Gives the run the schedule after one more change. */

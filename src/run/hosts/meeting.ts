@@ -1,7 +1,7 @@
 import type { Resumption } from '../../checkpoints/resume.js'
 import type { Settings } from '../../options/settings.js'
 import type { Follower } from './follower.js'
-import { resumedSettings } from '../run-settings.js'
+import { checkResumed, resumedSettings } from '../run-settings.js'
 import type { Beginning, Preparation } from './hello.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
@@ -47,5 +47,8 @@ export async function meet(
   if (follower) return follower.begin(preparation)
   await leaderOf(hosts)?.meet(preparation)
   const resumption = await find()
-  return { resumption, settings: resumption ? resumedSettings(settings, resumption.state, hosts?.host.size) : settings }
+  if (!resumption) return { resumption, settings }
+  const resumed = resumedSettings(settings, resumption.state, hosts?.host.size)
+  checkResumed(resumed)
+  return { resumption, settings: resumed }
 }

@@ -162,6 +162,30 @@ describe('a run that a program changes', () => {
     }
   })
 
+  it('is refused more learners than its averaging is stable with, at once, later and where it goes on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const options = { checkpoint: { dir: folder }, until: { steps: 200 } }
+      const job = await trainManyRounds(options)
+      await job.actors.synchroniser.ask.set({ alpha: 0.6 })
+      const resized = () => job.actors.supervisor.ask.resize(4)
+      await refused('INVALID_OPTION', resized, 'learners: received 4', 'below an alpha of 0.4000, and it is 0.6')
+      expect(await job.finished).to.deep.include({ population: [{ round: 0, learners: 2 }] })
+      const resumed = async () => (await trainManyRounds({ ...options, until: { steps: 300 }, learners: 4 })).finished
+      await refused('INVALID_OPTION', resumed, 'learners: received 4', 'below an alpha of 0.4000', 'since a program has changed it')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+    const schedule = [
+      { round: 0, learners: 2 },
+      { round: 900, learners: 4 }
+    ]
+    const job = await trainManyRounds({ learners: { schedule } })
+    const set = () => job.actors.synchroniser.ask.set({ alpha: 0.6 })
+    await refused('INVALID_OPTION', set, 'alpha: received 0.6', 'with 4 learners averaging is stable below 0.4000')
+    expect((await job.finished).interventions).to.equal(undefined)
+  })
+
   it('calls the public methods of a learner’s class between two rounds', async () => {
     const job = await trainManyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1 } })
     const [first, second] = job.actors.learners<{ warm(by: number): number; weigh(values: Float32Array): number; fail(): void }>()
