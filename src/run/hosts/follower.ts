@@ -111,13 +111,15 @@ export class Follower {
     }
     const { host, resumes, population: schedule } = task
     this.#leaderHost = host
-    const population = { schedule, tuning: undefined }
-    this.#learners = schedule[0]!.learners
-    if (!resumes) return { resumption: undefined, settings: { ...settings, learners: this.#learners, population } }
+    // As the first host has decided it: programs, memory and lost hosts have changed it already.
+    const own = {
+      learners: (this.#learners = learnersAt(schedule, resumes?.state.round ?? 0)),
+      population: { schedule, tuning: undefined }
+    }
+    if (!resumes) return { resumption: undefined, settings: { ...settings, ...own } }
     const { folder, state } = resumes
     const resumption = { ...(await resumptionIn(await this.#host.folder(), state, layout)), folder }
-    this.#learners = learnersAt(schedule, state.round)
-    return { resumption, settings: { ...resumedSettings(settings, state), learners: this.#learners, population } }
+    return { resumption, settings: { ...resumedSettings({ ...settings, ...own }, state), ...own } }
   }
 
   /** Trains as the first host orders, to the end. Throws the error with which the first host ends the run, and HostsBeginAgain. */

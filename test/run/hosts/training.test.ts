@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
 import { MOST_PER_CORE } from '../../../src/options/learners.js'
+import type { StartedEvent } from '../../../src/observe/events.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { poll } from '../../../src/poll.js'
 import type { Death } from '../../fakes/dying-learner.js'
@@ -66,6 +67,27 @@ describe('A run over hosts', () => {
     const one = await alone({ ...options, devices: 2 })
     expect(first).to.include({ iterations: 30, learners: 4, weightsSha256: one.weightsSha256 })
     expect(first!.population).to.deep.equal(one.population)
+  })
+
+  it('goes on with as many learners on all hosts as the first one finds room for, where a program had set more', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'arbalest-fewer-'))
+    const options = { ...SHORT, learners: { initial: 2, max: 4, window: 100 }, checkpoint: { dir }, optimiser: { milestones: [] } }
+    try {
+      const jobs = together({ ...options, until: { steps: 20 } })
+      const started = new Promise<StartedEvent>((resolve) => jobs[0]!.once('started', resolve))
+      await jobs[0]!.actors.supervisor.ask.resize(6)
+      const [before] = await ends(jobs)
+      // With what a thread takes, and a quarter of it to spare, for two learners of a host, and not for three.
+      const { bytesShared, bytesPerLearner } = await started
+      const deviceMemory = Math.ceil(bytesShared + 2.3 * 1.25 * (bytesPerLearner + 32 * 2 ** 20))
+      const [resumed, other] = await ends(together({ ...options, until: { steps: 30 }, deviceMemory }))
+      expect(resumed).to.include({ iterations: 30, learners: 4 })
+      // Ten steps of four learners, of 2,000 samples.
+      expect(resumed!.epochs - before!.epochs).to.be.closeTo((10 * 4 * 8) / 2000, 1e-9)
+      expect(other).to.deep.equal(resumed)
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
   })
 
   it('speaks on its first host alone, and gives each host the trained model', async () => {
