@@ -17,6 +17,9 @@ export interface RuleStarts {
   readonly mean: number
 }
 
+/** The learners that the options of a run ask for: `auto` if their number is tuned. */
+export type AskedPopulation = PopulationSchedule | 'auto'
+
 /** The state of a run in a checkpoint, besides the tensors. */
 export interface RunState {
   readonly identity: RunIdentity
@@ -27,6 +30,8 @@ export interface RunState {
   /** Of training so far. */
   readonly seconds: number
   readonly population: PopulationSchedule
+  /** The learners that the options asked for. Older versions did not write it. */
+  readonly asked?: AskedPopulation
   /** Where this run ended before and was resumed. */
   readonly cuts: readonly Cut[]
   /** Older versions did not write it. */
@@ -86,6 +91,7 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
   position: [isCount, 'a whole number'],
   seconds: [isAmount, 'a number of at least 0'],
   population: [isSchedule, `numbers of learners from 1 to ${MOST_LEARNERS} by rising rounds from 0 on`],
+  asked: [(value) => value === undefined || value === 'auto' || isSchedule(value), "numbers of learners by rounds, or 'auto'"],
   cuts: [isListOf(isCut), 'places of a round and an iteration'],
   ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
   learningRateScale: [isAmount, 'a number of at least 0'],

@@ -266,10 +266,11 @@ export class RunLoop {
   async #state(): Promise<LoopState> {
     const { run, actors, population, interventions } = this.#options
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
-    const { learningRateScale, cuts, rule, until } = run.settings
+    const { learningRateScale, cuts, rule, until, asked } = run.settings
     return {
       identity: run.identity,
       learningRateScale,
+      asked,
       cuts,
       ruleStarts: startsOf(rule),
       round,

@@ -1,4 +1,5 @@
-import { type RunState, startingAt } from '../checkpoints/run-state.js'
+import { isDeepStrictEqual } from 'node:util'
+import { type AskedPopulation, type RunState, startingAt } from '../checkpoints/run-state.js'
 import type { GroupRule } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
@@ -7,7 +8,14 @@ import type { RuleContext } from '../rules/rule.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { ruleOf } from '../rules/rules.js'
 import { instability } from '../rules/stability.js'
-import { changedPopulation, followedPopulation, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
+import {
+  changedPopulation,
+  followedPopulation,
+  isTuned,
+  periodChanges,
+  ruleChanges,
+  type Intervention
+} from '../schedules/interventions.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut, type PeriodChange } from '../schedules/timeline.js'
 
@@ -23,6 +31,8 @@ export interface RunSettings extends Settings {
   readonly cuts: readonly Cut[]
   /** What programs have changed of the run before it was resumed. */
   readonly changes: readonly Intervention[]
+  /** The learners that the options ask for. */
+  readonly asked: AskedPopulation
 }
 
 /** The rule after all that programs have changed of it, which was checked when they did. */
@@ -49,7 +59,8 @@ export async function loadRunSettings(settings: Settings, samples: number): Prom
 function begunWith(settings: Settings, rule: GroupRule): RunSettings {
   const { population, interventions } = settings
   const schedule = followedPopulation(population.schedule, interventions)
-  return { ...settings, population: { ...population, schedule }, rule, cuts: [], changes: [] }
+  const asked = population.tuning ? 'auto' : population.schedule
+  return { ...settings, population: { ...population, schedule }, rule, cuts: [], changes: [], asked }
 }
 
 /** Throws INVALID_OPTION if the engine could forget losses before they are reported. */
@@ -77,9 +88,10 @@ export function checkResumed(settings: RunSettings): void {
  * schedule. Throws INVALID_OPTION where that has fewer.
  */
 export function resumedSettings(settings: RunSettings, state: RunState, fewest = 1): RunSettings {
-  const { round, iteration, population: history, learningRateScale, ruleStarts, interventions = [] } = state
+  const { round, iteration, population: history, learningRateScale, ruleStarts } = state
   const { schedule, tuning } = settings.population
-  const given = changedPopulation(schedule, interventions, settings.interventions)
+  const changes = [...(state.interventions ?? []), ...askedAnew(settings, state)]
+  const given = changedPopulation(schedule, changes, settings.interventions)
   const before = history.filter((change) => change.round <= round)
   const had = learnersAt(tuning ? before : given, round)
   const learners = tuning ? Math.max(fewest, had) : had
@@ -95,8 +107,17 @@ export function resumedSettings(settings: RunSettings, state: RunState, fewest =
     learningRateScale: Math.min(settings.learningRateScale, learningRateScale),
     learners,
     population: { ...settings.population, schedule: resumed },
-    changes: interventions
+    changes
   }
+}
+
+/** What was not asked for before, a number of learners or a tuner, takes over from what programs have set: it is recorded as what is set last. */
+function askedAnew({ asked, interventions }: RunSettings, state: RunState): readonly Intervention[] {
+  const { round, iteration, interventions: made = [] } = state
+  if (interventions.length > 0 || state.asked === undefined || isDeepStrictEqual(state.asked, asked)) return []
+  if (asked === 'auto') return isTuned(made) ? [] : [{ kind: 'tuning', round, iteration, on: true }]
+  if (asked.length > 1 || made.every(({ kind }) => kind !== 'resize')) return []
+  return [{ kind: 'resize', round, iteration, learners: asked[0]!.learners }]
 }
 
 function ruleContext(settings: Settings, samples: number): RuleContext {

@@ -162,6 +162,33 @@ describe('a run that a program changes', () => {
     }
   })
 
+  it('goes on with another number of learners where it is given one, though a program had set theirs', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    const goesOn = async (learners: TrainOptions['learners'] & {}, steps: number) => {
+      const options = { learners, until: { steps }, optimiser: { milestones: [] }, checkpoint: { dir: folder } }
+      const { population, interventions } = await (await trainManyRounds(options)).finished
+      expect(interventions!.at(-1)!.kind).to.equal(typeof learners === 'number' ? 'resize' : 'tuning')
+      return population.map((change) => [change.round, change.learners])
+    }
+    try {
+      const job = await trainManyRounds({ until: { steps: 100 }, optimiser: { milestones: [] }, checkpoint: { dir: folder } })
+      await job.actors.supervisor.ask.resize(3)
+      await job.finished
+      expect(await goesOn(2, 200)).to.deep.equal([[0, 3]])
+      const fewer = [
+        [0, 3],
+        [200, 1]
+      ]
+      expect(await goesOn(1, 300)).to.deep.equal(fewer)
+      expect(await goesOn(1, 400)).to.deep.equal(fewer)
+      expect(await goesOn(2, 500)).to.deep.equal([...fewer, [400, 2]])
+      expect(await goesOn({ initial: 1, max: 2, window: 100 }, 600)).to.deep.equal([...fewer, [400, 2]])
+      expect(await goesOn(1, 700)).to.deep.equal([...fewer, [400, 2], [600, 1]])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('is refused more learners than its averaging is stable with, at once, later and where it goes on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
