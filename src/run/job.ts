@@ -242,17 +242,17 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
    * rejects while the run goes on, ends the run as `stop` does, and `finished` rejects with its error. Throws UNKNOWN_NAME for a name that no event has, and INVALID_OPTION
    * for a listener that is no function.
    */
-  on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+  on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => unknown): this {
     return this.#listen({ name, listener, isOnce: false })
   }
 
   /** As `on`, but only for the next event of this name. */
-  once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+  once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => unknown): this {
     return this.#listen({ name, listener, isOnce: true })
   }
 
   /** Removes a listener that was given to `on` or `once`. */
-  off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+  off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => unknown): this {
     this.#listeners = this.#listeners.filter((each) => each.name !== name || each.listener !== listener)
     return this
   }

@@ -49,9 +49,9 @@ export function generate(model: TextModel, prompt: string, options: GenerateOpti
 
 /** The text of the tokens from `start` on. Decoders take the first space of a text away: only after the prompt is it known whether there is one. */
 function continuation(model: TextModel, tokens: readonly number[], start: number): string {
-  const [prompt, whole] = [model.decode(tokens.slice(0, start)), model.decode(tokens)]
+  const [prompt, text] = [model.decode(tokens.slice(0, start)), model.decode(tokens)]
   // What follows may change the prompt's own end, such as the first byte of a character.
-  return whole.startsWith(prompt) ? whole.slice(prompt.length) : model.decode(tokens.slice(start))
+  return text.startsWith(prompt) ? text.slice(prompt.length) : model.decode(tokens.slice(start))
 }
 
 /** Tokens that there are not, of a vocabulary that was padded, are never drawn. */
