@@ -1,7 +1,19 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { gpt, mlp, imagenetResnet, modelNamed, resnet, vit, zoo } from '../../src/model/zoo/index.js'
+import {
+  alexnet,
+  gpt,
+  inceptionV3,
+  mlp,
+  imagenetResnet,
+  mobilenetV2,
+  modelNamed,
+  resnet,
+  vgg16,
+  vit,
+  zoo
+} from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
 const mnist = { input: [1, 28, 28], classes: 10 }
@@ -88,7 +100,7 @@ describe('the zoo', () => {
 
   it('refuses a shortcut that there is not, and hidden layers that are no list', () => {
     expect(thrown(() => resnet(cifar, { shortcut: 'C' as 'A' })).message).to.equal('shortcut: received "C"; use one of A, B')
-    expect(thrown(() => mlp(mnist, { hidden: 64 as unknown as number[] })).message).to.include('hidden: received 64; use a list')
+    expect(thrown(() => mlp(mnist, { hidden: 64 as unknown as number[] })).message).to.include('hidden: received 64; give a list')
   })
 
   it('says which images fit where these do not', () => {
@@ -256,5 +268,24 @@ describe('the zoo', () => {
       .to.include('depth: received 20')
       .and.to.include('18, 34, 50')
     expect(thrown(() => imagenetResnet(imagenet, { stem: 'tiny' as 'small' })).message).to.include('stem: received "tiny"')
+  })
+
+  it('refuses what is no shape, and options that a model does not have, as JavaScript may give them', () => {
+    for (const build of Object.values(zoo)) {
+      expect(thrown(() => build(undefined as never))).to.include({ code: 'INVALID_OPTION' })
+      expect(thrown(() => build({ classes: 10 } as never)).message).to.match(/^input: received nothing; give one sample's shape/)
+      expect(thrown(() => build({ input: [1, 28, 28] } as never)).message).to.match(
+        /^classes: received nothing; give the number of classes/
+      )
+    }
+    expect(thrown(() => modelNamed('lenet', undefined as never)).message).to.match(/^shape: received nothing; .*input: \[1, 28, 28\]/)
+    expect(thrown(() => resnet(cifar, { deph: 32 } as never)).message).to.match(/^deph: .*depth/)
+    expect(thrown(() => imagenetResnet(imagenet, { stem: 'tiny' } as never)).message).to.match(
+      /^stem: received "tiny"; use one of large, small/
+    )
+    expect(thrown(() => mlp(mnist, { hiden: [3] } as never)).message).to.match(/^hiden: /)
+    expect(thrown(() => mlp(mnist, { hidden: 3 } as never)).message).to.match(/^hidden: received 3; give a list/)
+    for (const build of [alexnet, vgg16, mobilenetV2, inceptionV3])
+      expect(thrown(() => build({ ...imagenet, input: [3, 128, 128] }, { dropout: 2 })).message).to.match(/^dropout: received 2; /)
   })
 })

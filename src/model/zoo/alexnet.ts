@@ -1,6 +1,15 @@
 import { conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { fittingSides, IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import {
+  checkedShape,
+  dropoutRate,
+  fittingSides,
+  IMAGENET,
+  IMAGENET_PIXELS,
+  type DropoutOptions,
+  type ZooFamily,
+  type ZooShape
+} from './family.js'
 
 /**
  * AlexNet on one device: five convolutions and three linear layers, without local response normalisation (Krizhevsky, "One weird trick for
@@ -9,7 +18,9 @@ import { fittingSides, IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape 
  *
  * Throws SHAPE_MISMATCH for images that are not 63 to 254 pixels a side.
  */
-export function alexnet({ input, classes }: ZooShape, { dropout: rate = 0.5 }: { dropout?: number } = {}): Model {
+export function alexnet(shape: ZooShape, options: DropoutOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const rate = dropoutRate(options, 0.5)
   fittingSides('alexnet', input, { least: 63, most: 254 })
   return defineModel({
     name: 'alexnet',

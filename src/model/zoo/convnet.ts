@@ -1,7 +1,7 @@
 import { avgPool2d, conv2d, defineModel, flatten, linear, relu } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { SMALL, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, SMALL, type ZooFamily, type ZooShape } from './family.js'
 
 /** Normal, as in Caffe, with biases of 0. */
 function from(std: number) {
@@ -16,7 +16,8 @@ const halve = (name: string): Layer => avgPool2d(3, { stride: 2, padding: 1, nam
  * and 64 filters, each with average pooling, and two linear layers without a ReLU between. The first weights have a std of 0.01 where those have 0.0001:
  * their pixels go up to 255.
  */
-export function convnet({ input, classes }: ZooShape): Model {
+export function convnet(shape: ZooShape): Model {
+  const { input, classes } = checkedShape(shape)
   return defineModel({
     name: 'convnet',
     input,

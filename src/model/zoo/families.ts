@@ -4,7 +4,7 @@ import type { Model } from '../model.js'
 import type { Normalisation } from '../normalisation.js'
 import { alexnetFamily } from './alexnet.js'
 import { convnetFamily } from './convnet.js'
-import { SMALL, type Defaults, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, SMALL, type Defaults, type ZooFamily, type ZooShape } from './family.js'
 import { gptFamily } from './gpt.js'
 import { imagenetResnetFamily } from './imagenet-resnet.js'
 import { inceptionFamily } from './inception.js'
@@ -45,8 +45,9 @@ export function familyOf(name: string): ZooFamily | undefined {
  * The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are, and INVALID_OPTION for a size
  * that the model cannot have. Targets that are numbers, of shape (n), get a model that gives n numbers under the mean squared error.
  */
-export function modelNamed(name: string, { target, ...shape }: ZooShape, size?: object): Model {
+export function modelNamed(name: string, given: ZooShape, size?: object): Model {
   if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
+  const { target, ...shape } = checkedShape(given)
   if (size !== undefined && !familyOf(name)!.checkSize) throw invalidOption('size', size, `leave it out: only ${sizedNames()} has one`)
   if (shape.classes > 0 || !target) return zoo[name]!(shape, size)
   // The logits of a classifier are as good as any numbers.

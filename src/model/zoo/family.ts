@@ -1,4 +1,7 @@
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option, type GivenOptions } from '../../schema/group.js'
+import { real } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
 import type { Model } from '../model.js'
 import type { Normalisation } from '../normalisation.js'
@@ -13,6 +16,29 @@ export interface ZooShape {
   readonly classes: number
   /** One target's shape, if the targets are numbers. */
   readonly target?: readonly number[]
+}
+
+/** A shape as a function of the zoo is given it, maybe from JavaScript. Throws INVALID_OPTION for what is none. */
+export function checkedShape(given: ZooShape): ZooShape {
+  if (typeof given !== 'object' || given === null)
+    throw invalidOption('shape', given, "give one sample's shape and the number of classes, such as { input: [1, 28, 28], classes: 10 }")
+  const { input, classes } = given
+  if (!Array.isArray(input)) throw invalidOption('input', input, "give one sample's shape, such as [1, 28, 28]")
+  if (!Number.isSafeInteger(classes) || classes < 0) throw invalidOption('classes', classes, 'give the number of classes')
+  return given
+}
+
+const dropoutOptions = group({
+  /** The fraction of the features that dropout zeroes. */
+  dropout: option(real({ min: 0, below: 1 }))
+})
+
+/** What models with dropout before their last layers take. */
+export interface DropoutOptions extends GivenOptions<typeof dropoutOptions> {}
+
+/** The rate of dropout. Throws INVALID_OPTION, also for any other option. */
+export function dropoutRate(given: DropoutOptions, usual: number): number {
+  return check(dropoutOptions, given).dropout ?? usual
 }
 
 /** How a model is trained, for options that are left out. */

@@ -18,7 +18,7 @@ import {
 } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, COMMON, type ZooFamily, type ZooShape } from './family.js'
 
 const about = <const Text extends object>(text: Text) =>
   ({ ...text, of: ['gpt', 'text-classifier', 'vit-tiny', 'vit-small', 'vit-base'] }) as const
@@ -76,7 +76,8 @@ const DEVIATION = 0.02
  * A GPT over tokens (T), each position's output the logits of the next token: GPT-2's form (Radford et al., 2019) with norms before each
  * branch and a last one before the head, which has the embedding's weights. 4 layers of 4 heads, 128 wide, without dropout if left out.
  */
-export function gpt({ input, classes }: ZooShape, options: GptOptions = {}): Model {
+export function gpt(shape: ZooShape, options: GptOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
   const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)

@@ -1,21 +1,26 @@
 import { invalidOption } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option, type GivenOptions } from '../../schema/group.js'
+import { oneOf, truth, whole } from '../../schema/values.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, maxPool2d, relu, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 
-/** Which ResNet, and how it begins. */
-export interface ImagenetResnetOptions {
-  /** 18, 34, 50, 101 or 152 layers. */
-  readonly depth?: number
+const imagenetResnetOptions = group({
+  /** 18, 34, 50, 101 or 152 layers; 50 if omitted. */
+  depth: option(whole(), { default: 50 }),
   /**
    * What comes before the first block: `large`, a 7x7 convolution of stride 2 and max pooling, for images of about 224 pixels; `small`, a 3x3
-   * convolution of stride 1 alone, for images of about 32.
+   * convolution of stride 1 alone, for images of about 32; `large` if omitted.
    */
-  readonly stem?: 'large' | 'small'
+  stem: option(oneOf(['large', 'small']), { default: 'large' }),
   /** The last batch norm of every block begins with gamma 0, so that blocks begin as the identity (Goyal et al., 2017, section 5.1). */
-  readonly zeroInitResidual?: boolean
-}
+  zeroInitResidual: option(truth(), { default: false })
+})
+
+/** Which ResNet, and how it begins. */
+export interface ImagenetResnetOptions extends GivenOptions<typeof imagenetResnetOptions> {}
 
 /** Blocks of each stage, and which blocks they are (He et al., table 1). */
 const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: number[]]>> = {
@@ -33,12 +38,10 @@ const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: n
  *
  * Throws INVALID_OPTION for a depth that is not in the paper.
  */
-export function imagenetResnet(
-  { input, classes }: ZooShape,
-  { depth = 50, stem = 'large', zeroInitResidual = false }: ImagenetResnetOptions = {}
-): Model {
+export function imagenetResnet(shape: ZooShape, options: ImagenetResnetOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const { depth, stem, zeroInitResidual } = check(imagenetResnetOptions, options)
   if (!Object.hasOwn(DEPTHS, depth)) throw invalidOption('depth', depth, `use one of ${Object.keys(DEPTHS).join(', ')}`)
-  if (!Object.hasOwn(STEMS, stem)) throw invalidOption('stem', stem, `use one of ${Object.keys(STEMS).join(', ')}`)
   const [block, ...counts] = DEPTHS[depth]!
   const widths = [64, 128, 256, 512].map((filters) => filters * EXPANSION[block])
   const stages = widths.map((channels, i) => ({ channels, blocks: counts[i]! }))

@@ -1,7 +1,7 @@
 import { avgPool2d, batchNorm2d, concat, conv2d, defineModel, dropout, globalAvgPool, linear, maxPool2d, relu } from '../layers.js'
 import type { Layer, Pair } from '../layer.js'
 import type { Model } from '../model.js'
-import { fittingSides, IMAGENET, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, dropoutRate, fittingSides, IMAGENET, type DropoutOptions, type ZooFamily, type ZooShape } from './family.js'
 
 /** As torchvision draws them: so far out that the bounds cut nothing off. */
 const FIRST = { kind: 'truncatedNormal', std: 0.1, bound: 20 } as const
@@ -13,7 +13,9 @@ const FIRST = { kind: 'truncatedNormal', std: 0.1, bound: 20 } as const
  *
  * Throws SHAPE_MISMATCH for images below 75 pixels a side.
  */
-export function inceptionV3({ input, classes }: ZooShape, { dropout: rate = 0.5 }: { dropout?: number } = {}): Model {
+export function inceptionV3(shape: ZooShape, options: DropoutOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const rate = dropoutRate(options, 0.5)
   fittingSides('inception_v3', input, { least: 75, most: 8192 })
   return defineModel({
     name: 'inception_v3',

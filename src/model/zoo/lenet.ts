@@ -1,9 +1,10 @@
 import { conv2d, defineModel, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { SMALL, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, SMALL, type ZooFamily, type ZooShape } from './family.js'
 
 /** LeNet as Caffe has it: 20 and 50 filters of 5x5, each with 2x2 max pooling, then 500 units with a ReLU. */
-export function lenet({ input, classes }: ZooShape): Model {
+export function lenet(shape: ZooShape): Model {
+  const { input, classes } = checkedShape(shape)
   return defineModel({
     name: 'lenet',
     input,

@@ -1,12 +1,23 @@
-import { invalidOption } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option, type GivenOptions } from '../../schema/group.js'
+import { list, whole } from '../../schema/values.js'
 import { elements } from '../graph.js'
 import { defineModel, flatten, linear, relu } from '../layers.js'
 import type { Model } from '../model.js'
-import { SMALL, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, SMALL, type ZooFamily, type ZooShape } from './family.js'
+
+const mlpOptions = group({
+  /** Features of each hidden layer. */
+  hidden: option(list(whole({ min: 1 }), 'a list of numbers of features, one a hidden layer'))
+})
+
+/** The hidden layers of a multi-layer perceptron. */
+export interface MlpOptions extends GivenOptions<typeof mlpOptions> {}
 
 /** A multi-layer perceptron with ReLUs: 784-256-128-10 on MNIST if `hidden` is left out, and less for samples of fewer than 64 numbers. */
-export function mlp({ input, classes }: ZooShape, { hidden = hiddenFor(elements(input)) }: { hidden?: readonly number[] } = {}): Model {
-  if (!Array.isArray(hidden)) throw invalidOption('hidden', hidden, 'use a list of numbers of features, one a hidden layer')
+export function mlp(shape: ZooShape, options: MlpOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const { hidden = hiddenFor(elements(input)) } = check(mlpOptions, options)
   const body = hidden.flatMap((features, i) => [linear(features, { name: `fc${i + 1}` }), relu()])
   return defineModel({ name: 'mlp', input, layers: [flatten(), ...body, linear(classes, { name: `fc${hidden.length + 1}` })] })
 }
@@ -18,7 +29,8 @@ function hiddenFor(features: number): readonly number[] {
 }
 
 /** One linear layer: softmax regression. */
-export function logisticRegression({ input, classes }: ZooShape): Model {
+export function logisticRegression(shape: ZooShape): Model {
+  const { input, classes } = checkedShape(shape)
   return defineModel({ name: 'logistic-regression', input, layers: [flatten(), linear(classes, { name: 'fc' })] })
 }
 

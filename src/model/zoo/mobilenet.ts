@@ -1,7 +1,7 @@
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu6, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, dropoutRate, IMAGENET, IMAGENET_PIXELS, type DropoutOptions, type ZooFamily, type ZooShape } from './family.js'
 
 /** The blocks of each stage: how much wider a block is inside, channels that it gives, how many there are, and the first one's stride. */
 const STAGES = [
@@ -22,7 +22,9 @@ const SMALL_SIDE = 64
  * narrow again, with ReLU6 after the first two. Layers are named as in torchvision's `mobilenet_v2`, whose weights fit images of any size; for
  * images below 64 pixels a side two of its five strides are 1. `dropout` is the rate before the classifier.
  */
-export function mobilenetV2({ input, classes }: ZooShape, { dropout: rate = 0.2 }: { dropout?: number } = {}): Model {
+export function mobilenetV2(shape: ZooShape, options: DropoutOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const rate = dropoutRate(options, 0.2)
   const isSmall = Math.min(...input.slice(1)) < SMALL_SIDE
   const layers: Layer[] = convolution('features.0', { filters: 32, kernel: 3, stride: isSmall ? 1 : 2 })
   let [before, position] = [32, 1]

@@ -1,8 +1,11 @@
 import { invalidOption } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option, type GivenOptions } from '../../schema/group.js'
+import { oneOf, whole } from '../../schema/values.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual, subsamplePad } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, COMMON, type ZooFamily, type ZooShape } from './family.js'
 
 /**
  * - `A`: the identity, subsampled and padded with zero channels where the shape changes; no parameters.
@@ -10,14 +13,25 @@ import { COMMON, type ZooFamily, type ZooShape } from './family.js'
  */
 export type Shortcut = 'A' | 'B'
 
+const resnetOptions = group({
+  /** Layers; 20 if omitted. */
+  depth: option(whole(), { default: 20 }),
+  /** What a block adds where the shape changes; `A` if omitted. */
+  shortcut: option(oneOf(['A', 'B']), { default: 'A' })
+})
+
+/** Which of the CIFAR ResNets. */
+export interface ResnetOptions extends GivenOptions<typeof resnetOptions> {}
+
 /**
  * The CIFAR ResNets of 6n+2 layers (He et al., CVPR 2016, section 4.2): a 3x3 convolution, three stages of n blocks with 16, 32
  * and 64 filters, global average pooling and a linear layer. Convolutions start from He's normal distribution with fan-out.
  */
-export function resnet({ input, classes }: ZooShape, { depth = 20, shortcut = 'A' }: { depth?: number; shortcut?: Shortcut } = {}): Model {
+export function resnet(shape: ZooShape, options: ResnetOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const { depth, shortcut } = check(resnetOptions, options)
   const blocks = (depth - 2) / 6
   if (!Number.isInteger(blocks) || blocks < 1) throw invalidOption('depth', depth, 'use 6n+2 layers: 20, 32, 44, 56, 110')
-  if (!Object.hasOwn(shortcuts, shortcut)) throw invalidOption('shortcut', shortcut, `use one of ${Object.keys(shortcuts).join(', ')}`)
   const stages = [16, 32, 64].flatMap((filters, stage) =>
     Array.from({ length: blocks }, (_, i) => block(`layer${stage + 1}.${i}`, filters, stage > 0 && i === 0, shortcut))
   )

@@ -2,7 +2,7 @@ import { ArbalestError } from '../../errors.js'
 import { dropout, defineModel, embedding, gelu, layerNorm, linear, meanPositions, positions, residual, selfAttention } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, COMMON, type ZooFamily, type ZooShape } from './family.js'
 import { transformerSize, type GptOptions } from './gpt.js'
 
 /** The values of a byte. */
@@ -19,7 +19,8 @@ const DEVIATION = 0.02
  * An encoder of texts by tokens (T), 0 behind the end of a shorter text: blocks of attention in which each token sees all others of its text (Vaswani et al., 2017) with norms before
  * each branch, the mean of its positions, and a linear layer to the classes. 2 layers of 4 heads, 64 wide, without dropout if left out; `tokens` are the values of a byte if left out.
  */
-export function textClassifier({ input, classes, tokens = BYTES }: ZooShape, options: GptOptions = {}): Model {
+export function textClassifier(shape: ZooShape, options: GptOptions = {}): Model {
+  const { input, classes, tokens = BYTES } = checkedShape(shape)
   const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError(

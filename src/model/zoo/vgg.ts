@@ -1,7 +1,16 @@
 import { batchNorm2d, conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, fittingSides, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import {
+  checkedShape,
+  dropoutRate,
+  COMMON,
+  fittingSides,
+  IMAGENET_PIXELS,
+  type DropoutOptions,
+  type ZooFamily,
+  type ZooShape
+} from './family.js'
 
 /** Filters of the 3x3 convolutions, and where the images are halved: configuration D of the paper. */
 const FEATURES = [64, 64, 'pool', 128, 128, 'pool', 256, 256, 256, 'pool', 512, 512, 512, 'pool', 512, 512, 512, 'pool'] as const
@@ -13,7 +22,9 @@ const FEATURES = [64, 64, 'pool', 128, 128, 'pool', 256, 256, 256, 'pool', 512, 
  *
  * Throws SHAPE_MISMATCH for images that are not 32 to 255 pixels a side.
  */
-export function vgg16({ input, classes }: ZooShape, { dropout: rate = 0.5 }: { dropout?: number } = {}): Model {
+export function vgg16(shape: ZooShape, options: DropoutOptions = {}): Model {
+  const { input, classes } = checkedShape(shape)
+  const rate = dropoutRate(options, 0.5)
   const sides = fittingSides('vgg16', input, { least: 32, most: 255 })
   const hidden = sides.every((side) => side >= 224) ? [4096, 4096] : [512]
   return defineModel({ name: 'vgg16', input, layers: [...features(), flatten(), ...classifier(hidden, classes, rate)] })

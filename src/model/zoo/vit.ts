@@ -16,7 +16,7 @@ import {
 } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
 import { transformerSize, type GptOptions } from './gpt.js'
 
 /** Of a vision transformer: blocks, heads, width, dropout, and the sides of its patches. */
@@ -47,7 +47,8 @@ const FIRST = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitial
  *
  * Throws SHAPE_MISMATCH for images whose sides the patches do not divide.
  */
-export function vit({ input, classes }: ZooShape, { patch, ...given }: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
+export function vit(shape: ZooShape, { patch, ...given }: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
+  const { input, classes } = checkedShape(shape)
   const { layers, heads, width, dropout: rate } = transformerSize(given, '', SIZES[name])
   const form = { layers, heads, width, inner: 4 * width, patch: patchFor(name, input, patch), tanh: false, epsilon: EPSILON, dropout: rate }
   return vitOfForm(name, { input, classes }, form)
