@@ -64,6 +64,7 @@ function checkLayers(model: string, path: string, layers: unknown, deepest: numb
 
 function checkLayer(model: string, path: string, layer: unknown, deepest: number): void {
   if (typeof layer !== 'object' || layer === null) throw fault(model, path, layer, 'use a layer, as conv2d() makes one')
+  if (Array.isArray(layer)) throw fault(model, path, layer, 'it is a list of layers: put them into the outer list, as ...block() does')
   const { kind, ...properties } = layer as Readonly<Record<string, unknown>>
   const row = typeof kind === 'string' ? layerRow(kind) : undefined
   if (!row) throw fault(model, `${path}.kind`, kind, `use one of ${layerKinds().join(', ')}`)

@@ -177,6 +177,12 @@ describe('a model that cannot be', () => {
     ['a kind that every object has', [kind('constructor')], 'INVALID_MODEL', 'layers.0.kind: received "constructor"'],
     ['a layer that was left out', [undefined as unknown as Layer], 'INVALID_MODEL', 'layers.0: received undefined; use a layer'],
     ['a hole in the list', Array<Layer>(1), 'INVALID_MODEL', 'layers.0: received undefined'],
+    [
+      'a list that was not spread',
+      [[flatten()] as unknown as Layer],
+      'INVALID_MODEL',
+      'it is a list of layers: put them into the outer list'
+    ],
     ['a block of nothing', [residual({} as { body: Layer[] })], 'INVALID_MODEL', 'layers.0.body: received undefined; give it a list'],
     [
       'a layer in the place of a list',
