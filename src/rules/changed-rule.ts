@@ -1,6 +1,6 @@
 import type { GroupRule, RuleChange } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
-import { stableAlpha } from './sma.js'
+import { instabilityOf } from './stability.js'
 
 /** The rule after a change, with this number of learners. Throws INVALID_OPTION for what the rule does not have, or for numbers that it refuses. */
 export function changedRule(rule: GroupRule, { alpha, momentum, period }: RuleChange, learners: number): GroupRule {
@@ -16,9 +16,8 @@ export function changedRule(rule: GroupRule, { alpha, momentum, period }: RuleCh
     return common
   }
   const changed = { ...central, alpha: alpha === undefined ? central.alpha : alpha, momentum: momentum ?? central.momentum }
-  const bound = stableAlpha(learners, changed.momentum)
-  if (changed.alpha !== null && changed.alpha >= bound)
-    throw invalidOption('alpha', changed.alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+  const unstable = instabilityOf(changed, learners)
+  if (unstable) throw invalidOption('alpha', changed.alpha, unstable)
   return { ...common, central: changed }
 }
 

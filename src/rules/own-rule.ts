@@ -6,7 +6,7 @@ import { check, Faults } from '../schema/faults.js'
 import { group, option, required, variants } from '../schema/group.js'
 import { oneOf, orNull, real, truth, whole, type Schema } from '../schema/values.js'
 import type { RuleContext } from './rule.js'
-import { stableAlpha } from './sma.js'
+import { instabilityOf } from './stability.js'
 
 /** The default export of a module with a rule of the user's own: a function from its options, {} if omitted, and the run's context to the rule's data. */
 export type RuleModule<Options = unknown> = (options: Options, context: RuleContext) => GroupRule
@@ -94,8 +94,7 @@ function refuseContradictions({ central: centralModel, adopts, period }: Synchro
   const everyIteration = kind === 'optimiser' || kind === 'updates'
   if (everyIteration && !adopts) faults.refuse('rule.adopts', adopts, `with ${kind} learners adopt the central model`)
   if (everyIteration && period !== 1) faults.refuse('rule.period', period, `with ${kind} every iteration is a round`)
-  if (centralModel.kind !== 'sma' || centralModel.alpha === null) return
-  const bound = stableAlpha(learners, centralModel.momentum)
-  if (centralModel.alpha >= bound)
-    faults.refuse('rule.central.alpha', centralModel.alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+  if (centralModel.kind !== 'sma') return
+  const unstable = instabilityOf(centralModel, learners)
+  if (unstable) faults.refuse('rule.central.alpha', centralModel.alpha, unstable)
 }

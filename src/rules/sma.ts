@@ -2,6 +2,7 @@ import type { SynchronousRule } from '../engine/contract.js'
 import { option, type GivenOptions } from '../schema/group.js'
 import { orNull, real, truth } from '../schema/values.js'
 import { defineRule, periodOf, type RuleContext } from './rule.js'
+import { instabilityOf } from './stability.js'
 
 /** The options that `sma`, `easgd` and `eamsgd` share. */
 export const averagingOptions = {
@@ -44,17 +45,11 @@ export const sma = defineRule(
     })
   },
   ({ period, alpha = null, syncMomentum: momentum, lockstep }, { learners }: Pick<RuleContext, 'learners'>, faults): SynchronousRule => {
-    const bound = stableAlpha(learners, momentum)
-    if (faults.none && alpha !== null && alpha >= bound)
-      faults.refuse('synchroniser.alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+    const unstable = faults.none && instabilityOf({ alpha, momentum }, learners)
+    if (unstable) faults.refuse('synchroniser.alpha', alpha, unstable)
     return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum, ...(lockstep && { lockstep }) }, adopts: false, period, from: 0 }
   }
 )
 
 /** How the learners of `sma` are drawn to the central model. */
 export interface SmaOptions extends GivenOptions<typeof sma.options> {}
-
-/** At learning rate 0 the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */
-export function stableAlpha(learners: number, mu: number): number {
-  return (2 * (1 + mu)) / (learners + 1 + mu)
-}

@@ -1,11 +1,22 @@
 import type { GroupRule } from '../engine/contract.js'
-import { stableAlpha } from './sma.js'
 
-/** Why so many learners are too many for the alpha of an averaging rule; undefined where they are not, or where alpha follows their number. */
-export function instability(rule: GroupRule, learners: number): string | undefined {
-  if (rule.kind !== 'synchronous' || rule.central.kind !== 'sma' || rule.central.alpha === null) return undefined
-  const { alpha, momentum } = rule.central
+/** Why averaging with a given alpha grows without bound with so many learners; undefined where it does not, or where alpha follows their number. */
+export function instabilityOf(
+  { alpha, momentum }: { readonly alpha: number | null; readonly momentum: number },
+  learners: number
+): string | undefined {
   const bound = stableAlpha(learners, momentum)
-  if (alpha < bound) return undefined
-  return `with ${learners} learners averaging is stable below an alpha of ${bound.toPrecision(4)}, and it is ${alpha}`
+  return alpha === null || alpha < bound ? undefined : `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`
+}
+
+/** Why a rule cannot have so many learners; undefined where it can. */
+export function instability(rule: GroupRule, learners: number): string | undefined {
+  if (rule.kind !== 'synchronous' || rule.central.kind !== 'sma') return undefined
+  const unstable = instabilityOf(rule.central, learners)
+  return unstable && `${unstable}, and alpha is ${rule.central.alpha}`
+}
+
+/** At learning rate 0 the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */
+function stableAlpha(learners: number, mu: number): number {
+  return (2 * (1 + mu)) / (learners + 1 + mu)
 }
