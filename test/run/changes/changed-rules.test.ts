@@ -36,11 +36,11 @@ const RULES: readonly RuleCase[] = [
   { rule: { name: 'slowmo', period: 4 }, changes: periods(2, 6) },
   { rule: { name: 'diloco', period: 6 }, changes: [...periods(3), { after: 10, change: { learningRate: { factor: 0.5 } }, period: 3 }] },
   {
-    // Its period begins with the third epoch, in iteration 125; what is changed before holds from there.
-    rule: { name: 'post-local-sgd', period: 4, startEpoch: 2 },
+    // Its period begins with the 21st epoch, in iteration 1250, before which the first change has to come; what is changed before holds from there.
+    rule: { name: 'post-local-sgd', period: 4, startEpoch: 20 },
     changes: [
       { after: 10, change: { period: 3 }, period: 1 },
-      { after: 160, change: {}, period: 3 },
+      { after: 1300, change: {}, period: 3 },
       { after: 10, change: { period: 5 }, period: 5 }
     ]
   },

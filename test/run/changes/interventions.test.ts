@@ -199,7 +199,13 @@ describe('a run that a program changes', () => {
       await refused('INVALID_OPTION', resized, 'learners: received 4', 'averaging is stable below 0.4000, and alpha is 0.6')
       expect(await job.finished).to.deep.include({ population: [{ round: 0, learners: 2 }] })
       const resumed = async () => (await trainManyRounds({ ...options, until: { steps: 300 }, learners: 4 })).finished
-      await refused('INVALID_OPTION', resumed, 'learners: received 4', 'stable below 0.4000, and alpha is 0.6', 'since a program has changed it')
+      await refused(
+        'INVALID_OPTION',
+        resumed,
+        'learners: received 4',
+        'stable below 0.4000, and alpha is 0.6',
+        'since a program has changed it'
+      )
     } finally {
       rmSync(folder, { recursive: true })
     }
