@@ -34,7 +34,9 @@ const CHANGES: Record<string, (job: Job) => Promise<unknown>> = {
 describe('a run that a program changes', () => {
   for (const [what, change] of Object.entries(CHANGES))
     it(`is repeated bit for bit with its interventions: ${what}`, async () => {
-      const job = await trainManyRounds()
+      // Fast machines are through a thousand before a program has asked twice.
+      const until = { steps: 5000 }
+      const job = await trainManyRounds({ until })
       const events: IntervenedEvent[] = []
       job.on('intervened', (event) => void events.push(event))
       await someRoundsLater(job, 50)
@@ -44,10 +46,10 @@ describe('a run that a program changes', () => {
       const finished = await job.finished
       expect(finished.interventions).to.have.length(2)
       expect(events.map(({ intervention }) => intervention)).to.deep.equal(finished.interventions)
-      const repeated = await (await trainManyRounds({ interventions: throughJson(finished.interventions!) })).finished
+      const repeated = await (await trainManyRounds({ until, interventions: throughJson(finished.interventions!) })).finished
       expect(repeated.weightsSha256).to.equal(finished.weightsSha256)
       expect(repeated.interventions).to.deep.equal(finished.interventions)
-      const undisturbed = await (await trainManyRounds()).finished
+      const undisturbed = await (await trainManyRounds({ until })).finished
       if (what === 'a measurement') expect(undisturbed.weightsSha256).to.equal(finished.weightsSha256)
       else expect(undisturbed.weightsSha256).to.not.equal(finished.weightsSha256)
       expect(undisturbed).to.not.have.property('interventions')
