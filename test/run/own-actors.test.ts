@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
-import { trainManyRounds } from './support/talked-to.js'
+import { talkedTo, trainManyRounds } from './support/talked-to.js'
 
 const STRICT = new URL('../fakes/strict-supervisor.js', import.meta.url)
 const ROUNDING = new URL('../fakes/rounding-synchroniser.js', import.meta.url)
 
 describe('an actor of the user’s own', () => {
   it('takes the place of the supervisor', async () => {
-    const job = await trainManyRounds({ supervisor: STRICT, learners: 1 })
-    await refused('INVALID_STATE', () => job.actors.supervisor.ask.resize(3), 'two at most')
-    await job.actors.supervisor.ask.resize(2)
-    const finished = await job.finished
+    const finished = await talkedTo({ supervisor: STRICT, learners: 1 }, async ({ actors }) => {
+      await refused('INVALID_STATE', () => actors.supervisor.ask.resize(3), 'two at most')
+      await actors.supervisor.ask.resize(2)
+    })
     expect(finished.learners).to.equal(2)
     expect(finished.interventions).to.have.length(1)
   })
@@ -30,11 +30,11 @@ describe('an actor of the user’s own', () => {
     const source = `import { Synchroniser } from '${built('actors')}'
       import { DeferredReply } from '${built('runtime')}'
       export default class extends Synchroniser { status() { return new DeferredReply(Promise.resolve({ ...super.status(), position: -1 })) } }`
-    const job = await trainManyRounds({ synchroniserActor: new URL(`data:text/javascript,${encodeURIComponent(source)}`) })
-    // The first ask waits for the actors, the second finds them there.
-    for (let ask = 0; ask < 2; ask++) expect((await job.actors.synchroniser.ask.status()).position).to.equal(-1)
-    job.stop()
-    await job.finished
+    const synchroniserActor = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    await talkedTo({ synchroniserActor }, async ({ actors }) => {
+      // The first ask waits for the actors, the second finds them there.
+      for (let ask = 0; ask < 2; ask++) expect((await actors.synchroniser.ask.status()).position).to.equal(-1)
+    })
   })
 
   for (const [method, answer] of [

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { actorsAt, type RunCall, type SynchroniserStatus } from '../../src/actors/index.js'
+import { actorsAt, type JobActors, type RunCall, type SynchroniserStatus } from '../../src/actors/index.js'
 import { checkedCall, RunDirectory, type Addressees } from '../../src/run/run-directory.js'
 import { deferred } from '../../src/runtime/promises.js'
 import { heap } from '../runtime/support/heap.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
-import { someRoundsLater, trainManyRounds } from './support/talked-to.js'
+import { someRoundsLater, talkedTo, trainManyRounds } from './support/talked-to.js'
 
 describe('the directory of a run', () => {
   const heard: string[] = []
@@ -132,15 +132,17 @@ describe('the directory of a run', () => {
 
 describe('what belongs to another job', () => {
   it('is refused: a port, and interventions that do not suit', async () => {
-    const first = await trainManyRounds({ learners: 3 })
-    const port = actorsAt(first.connect())
-    await someRoundsLater(first, 10)
-    await first.actors.supervisor.ask.replace(2)
-    const { interventions = [] } = await first.finished
-    const second = await trainManyRounds({ until: { steps: 3000 } })
-    await second.actors.synchroniser.ask.status()
-    await refused('ACTOR_GONE', () => port.synchroniser.ask.status())
-    expect((await second.finished).interventions).to.equal(undefined)
+    let ofFirst: JobActors | undefined
+    const { interventions = [] } = await talkedTo({ learners: 3 }, async (first) => {
+      ofFirst = actorsAt(first.connect())
+      await someRoundsLater(first, 10)
+      await first.actors.supervisor.ask.replace(2)
+    })
+    const second = await talkedTo({}, async ({ actors }) => {
+      await actors.synchroniser.ask.status()
+      await refused('ACTOR_GONE', () => ofFirst!.synchroniser.ask.status())
+    })
+    expect(second.interventions).to.equal(undefined)
     const repeated = await trainManyRounds({ interventions })
     expect(await rejection(repeated.finished)).to.have.property('code', 'INVALID_OPTION')
   })

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TrainOptions } from '../../../src/options/train-options.js'
 import type { NamedRule } from '../../../src/rules/rules.js'
 import type { Job } from '../../../src/run/job.js'
-import { train } from '../../../src/run/train.js'
 import type { RunPlace, SettingChange } from '../../../src/schedules/interventions.js'
 import { refused } from '../../support/codes.js'
-import { atRest, manyRounds } from '../support/talked-to.js'
+import { atRest, talkedTo, trainManyRounds } from '../support/talked-to.js'
 
 interface Change {
   /** Rounds before it. */
@@ -20,8 +20,6 @@ interface Change {
 interface RuleCase {
   readonly rule: NamedRule
   readonly learners?: number
-  /** 5000 if omitted: enough that the run does not end before its last change. */
-  readonly steps?: number
   readonly changes: readonly Change[]
   readonly refuses?: readonly SettingChange[]
 }
@@ -36,16 +34,16 @@ const RULES: readonly RuleCase[] = [
   { rule: { name: 'slowmo', period: 4 }, changes: periods(2, 6) },
   { rule: { name: 'diloco', period: 6 }, changes: [...periods(3), { after: 10, change: { learningRate: { factor: 0.5 } }, period: 3 }] },
   {
-    // Its period begins with the 21st epoch, in iteration 1250, before which the first change has to come; what is changed before holds from there.
-    rule: { name: 'post-local-sgd', period: 4, startEpoch: 20 },
+    // Its period begins with the 101st epoch, in iteration 6250, before which the first change has to come; what is changed before holds from there.
+    rule: { name: 'post-local-sgd', period: 4, startEpoch: 100 },
     changes: [
       { after: 10, change: { period: 3 }, period: 1 },
-      { after: 1300, change: {}, period: 3 },
+      { after: 6300, change: {}, period: 3 },
       { after: 10, change: { period: 5 }, period: 5 }
     ]
   },
   // More learners than one make it depend on timing. One waits for nobody, and its steps are short.
-  { rule: { name: 'hogwild' }, learners: 1, steps: 10_000, changes: periods(3, 2) },
+  { rule: { name: 'hogwild' }, learners: 1, changes: periods(3, 2) },
   {
     rule: { name: 'ssgd' },
     changes: [
@@ -61,26 +59,28 @@ describe('a rule that a program changes', () => {
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'arbalest-rule-'))))
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  for (const { rule, learners = 2, steps = 5000, changes, refuses = AVERAGING } of RULES)
+  for (const { rule, learners = 2, changes, refuses = AVERAGING } of RULES)
     it(`is changed from the next round on, repeated and resumed bit for bit: ${rule.name}`, async () => {
       const optimiser = { learningRate: 0.05, milestones: [] }
-      const options = await manyRounds({ synchroniser: rule, learners, optimiser, until: { steps } })
-      const job = train({ ...options, checkpoint: { dir: folder } })
-      const { synchroniser, checkpoints } = job.actors
+      const options = { synchroniser: rule, learners, optimiser }
       let saved = ''
-      for (const { after, change, period } of changes) {
-        await atRest(job, after, async () => {
-          for (const wrong of refuses) await refused('INVALID_OPTION', () => synchroniser.ask.set(wrong))
-          const { iteration } = await synchroniser.ask.set(change)
-          expect((await synchroniser.ask.status()).iterations).to.equal(iteration)
-          saved = await checkpoints.ask.save()
-        })
-        expect(await iterationsOfARound(job), JSON.stringify(change)).to.equal(period)
-      }
-      const { iterations, interventions, weightsSha256 } = await job.finished
-      expect(iterations).to.equal(steps)
-      expect(await train({ ...options, interventions: interventions! }).finished).to.include({ iterations, weightsSha256 })
-      expect(await train({ ...options, checkpoint: { dir: folder, resume: saved } }).finished).to.include({ iterations, weightsSha256 })
+      const finished = await talkedTo({ ...options, checkpoint: { dir: folder } }, async (job) => {
+        const { synchroniser, checkpoints } = job.actors
+        for (const { after, change, period } of changes) {
+          await atRest(job, after, async () => {
+            for (const wrong of refuses) await refused('INVALID_OPTION', () => synchroniser.ask.set(wrong))
+            const { iteration } = await synchroniser.ask.set(change)
+            expect((await synchroniser.ask.status()).iterations).to.equal(iteration)
+            saved = await checkpoints.ask.save()
+          })
+          expect(await iterationsOfARound(job), JSON.stringify(change)).to.equal(period)
+        }
+      })
+      const { iterations, interventions, weightsSha256 } = finished
+      const again = async (from: Partial<TrainOptions>) =>
+        (await trainManyRounds({ ...options, until: { steps: iterations }, ...from })).finished
+      expect(await again({ interventions: interventions! })).to.include({ iterations, weightsSha256 })
+      expect(await again({ checkpoint: { dir: folder, resume: saved } })).to.include({ iterations, weightsSha256 })
     })
 })
 

@@ -16,7 +16,7 @@ import { train, trainWith } from '../../../src/run/train.js'
 import type { Intervention } from '../../../src/schedules/interventions.js'
 import { refused } from '../../support/codes.js'
 import { rejection } from '../../support/rejection.js'
-import { atRest, manyRounds, someRoundsLater, trainManyRounds } from '../support/talked-to.js'
+import { atRest, manyRounds, someRoundsLater, talkedTo, trainManyRounds } from '../support/talked-to.js'
 
 const WARM_LEARNER = new URL('../../fakes/warm-learner.js', import.meta.url)
 
@@ -34,16 +34,16 @@ const CHANGES: Record<string, (job: Job) => Promise<unknown>> = {
 describe('a run that a program changes', () => {
   for (const [what, change] of Object.entries(CHANGES))
     it(`is repeated bit for bit with its interventions: ${what}`, async () => {
-      // Fast machines are through a thousand before a program has asked twice.
-      const until = { steps: 5000 }
-      const job = await trainManyRounds({ until })
       const events: IntervenedEvent[] = []
-      job.on('intervened', (event) => void events.push(event))
-      await someRoundsLater(job, 50)
-      await change(job)
-      await someRoundsLater(job, 50)
-      await change(job)
-      const finished = await job.finished
+      const finished = await talkedTo({}, async (job) => {
+        job.on('intervened', (event) => void events.push(event))
+        await someRoundsLater(job, 50)
+        await change(job)
+        await someRoundsLater(job, 50)
+        await change(job)
+        await someRoundsLater(job, 50)
+      })
+      const until = { steps: finished.iterations }
       expect(finished.interventions).to.have.length(2)
       expect(events.map(({ intervention }) => intervention)).to.deep.equal(finished.interventions)
       const repeated = await (await trainManyRounds({ until, interventions: throughJson(finished.interventions!) })).finished
@@ -91,7 +91,7 @@ describe('a run that a program changes', () => {
 
   it('goes on from a checkpoint to the bits of the run that was not interrupted', async () => {
     const learnerOptions = { temperature: 1 }
-    const whole = await manyRounds({ learner: WARM_LEARNER, learnerOptions, until: { steps: 1000 } })
+    const options = { learner: WARM_LEARNER, learnerOptions }
     const disturb = async (job: Job) => {
       await atRest(job, 60, async () => {
         await job.actors.synchroniser.ask.set({ learningRate: { factor: 0.5 }, period: 2, momentum: 0.3 })
@@ -99,21 +99,20 @@ describe('a run that a program changes', () => {
         await job.actors.supervisor.ask.resize(3)
       })
       await atRest(job, 40, () => job.actors.supervisor.ask.replace(1))
+      await job.actors.learner<{ warm(by: number): number }>(2).ask.warm(0.5)
+      await someRoundsLater(job, 20)
     }
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
-      const stopped = train({ ...whole, checkpoint: { dir: folder } })
-      await disturb(stopped)
-      await stopped.actors.learner<{ warm(by: number): number }>(2).ask.warm(0.5)
-      await someRoundsLater(stopped, 20)
-      stopped.stop()
-      const { interventions } = await stopped.finished
+      const { interventions, iterations: before } = await talkedTo({ ...options, checkpoint: { dir: folder } }, disturb)
       expect(interventions?.map(({ kind }) => kind)).to.deep.equal(['pause', 'set', 'message', 'resize', 'pause', 'replace', 'message'])
 
-      const resumed = await train({ ...whole, checkpoint: { dir: folder } }).finished
-      const repeated = await train({ ...whole, interventions: interventions! }).finished
+      const iterations = before + 200
+      const whole = { ...options, until: { steps: iterations } }
+      const resumed = await (await trainManyRounds({ ...whole, checkpoint: { dir: folder } })).finished
+      const repeated = await (await trainManyRounds({ ...whole, interventions: interventions! })).finished
       expect(resumed.interventions).to.deep.equal(interventions)
-      expect(resumed).to.include({ iterations: 1000, weightsSha256: repeated.weightsSha256, learners: 3 })
+      expect(resumed).to.include({ iterations, weightsSha256: repeated.weightsSha256, learners: 3 })
     } finally {
       rmSync(folder, { recursive: true })
     }
@@ -131,7 +130,7 @@ describe('a run that a program changes', () => {
       { kind: 'resize', learners: 3, round: 60, iteration: 60 },
       { kind: 'tuning', on: true, round: 90, iteration: 90 }
     ]
-    const options = { until: { steps: 200 }, optimiser: { milestones: [] }, learners: { schedule } }
+    const options = { until: { steps: 200 }, learners: { schedule } }
     const { weightsSha256 } = await (await trainManyRounds(options)).finished
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
@@ -150,7 +149,7 @@ describe('a run that a program changes', () => {
   it('keeps the number of learners that it was given where it goes on, without a tuner', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
-      const options = { learners: { initial: 2, max: 2, window: 0.01 }, checkpoint: { dir: folder }, optimiser: { milestones: [] } }
+      const options = { learners: { initial: 2, max: 2, window: 0.01 }, checkpoint: { dir: folder } }
       const job = await trainManyRounds({ ...options, until: { steps: 100 } })
       await job.actors.supervisor.ask.resize(3)
       await job.finished
@@ -167,13 +166,13 @@ describe('a run that a program changes', () => {
   it('goes on with another number of learners where it is given one, though a program had set theirs', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     const goesOn = async (learners: TrainOptions['learners'] & {}, steps: number) => {
-      const options = { learners, until: { steps }, optimiser: { milestones: [] }, checkpoint: { dir: folder } }
+      const options = { learners, until: { steps }, checkpoint: { dir: folder } }
       const { population, interventions } = await (await trainManyRounds(options)).finished
       expect(interventions!.at(-1)!.kind).to.equal(typeof learners === 'number' ? 'resize' : 'tuning')
       return population.map((change) => [change.round, change.learners])
     }
     try {
-      const job = await trainManyRounds({ until: { steps: 100 }, optimiser: { milestones: [] }, checkpoint: { dir: folder } })
+      const job = await trainManyRounds({ until: { steps: 100 }, checkpoint: { dir: folder } })
       await job.actors.supervisor.ask.resize(3)
       await job.finished
       expect(await goesOn(2, 200)).to.deep.equal([[0, 3]])
@@ -194,13 +193,15 @@ describe('a run that a program changes', () => {
   it('is refused more learners than its averaging is stable with, at once, later and where it goes on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
-      const options = { checkpoint: { dir: folder }, until: { steps: 200 } }
-      const job = await trainManyRounds(options)
-      await job.actors.synchroniser.ask.set({ alpha: 0.6 })
-      const resized = () => job.actors.supervisor.ask.resize(4)
-      await refused('INVALID_OPTION', resized, 'learners: received 4', 'averaging is stable below 0.4000, and alpha is 0.6')
-      expect(await job.finished).to.deep.include({ population: [{ round: 0, learners: 2 }] })
-      const resumed = async () => (await trainManyRounds({ ...options, until: { steps: 300 }, learners: 4 })).finished
+      const options = { checkpoint: { dir: folder } }
+      const finished = await talkedTo(options, async ({ actors }) => {
+        await actors.synchroniser.ask.set({ alpha: 0.6 })
+        const resized = () => actors.supervisor.ask.resize(4)
+        await refused('INVALID_OPTION', resized, 'learners: received 4', 'averaging is stable below 0.4000, and alpha is 0.6')
+      })
+      expect(finished).to.deep.include({ population: [{ round: 0, learners: 2 }] })
+      const until = { steps: finished.iterations + 100 }
+      const resumed = async () => (await trainManyRounds({ ...options, until, learners: 4 })).finished
       await refused(
         'INVALID_OPTION',
         resumed,
@@ -222,21 +223,19 @@ describe('a run that a program changes', () => {
   })
 
   it('calls the public methods of a learner’s class between two rounds', async () => {
-    const job = await trainManyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1 } })
-    const [first, second] = job.actors.learners<{ warm(by: number): number; weigh(values: Float32Array): number; fail(): void }>()
-    expect(await first!.ask.warm(0.5)).to.equal(1.5)
-    expect(await second!.ask.warm(0.25)).to.equal(1.25)
-    expect(await first!.ask.warm(0.5)).to.equal(2)
-    expect(await second!.ask.weigh(Float32Array.of(1, 2))).to.equal(3)
-    await refused('INVALID_STATE', () => first!.ask.fail(), 'as it was told')
-    await refused('UNKNOWN_NAME', () => (first! as never as { ask: { step(): Promise<void> } }).ask.step(), 'warm')
-    const finished = await job.finished
-    expect(finished.interventions).to.have.length(5)
-    const repeated = await trainManyRounds({
-      learner: WARM_LEARNER,
-      learnerOptions: { temperature: 1 },
-      interventions: throughJson(finished.interventions!)
+    const options = { learner: WARM_LEARNER, learnerOptions: { temperature: 1 } }
+    const finished = await talkedTo(options, async ({ actors }) => {
+      const [first, second] = actors.learners<{ warm(by: number): number; weigh(values: Float32Array): number; fail(): void }>()
+      expect(await first!.ask.warm(0.5)).to.equal(1.5)
+      expect(await second!.ask.warm(0.25)).to.equal(1.25)
+      expect(await first!.ask.warm(0.5)).to.equal(2)
+      expect(await second!.ask.weigh(Float32Array.of(1, 2))).to.equal(3)
+      await refused('INVALID_STATE', () => first!.ask.fail(), 'as it was told')
+      await refused('UNKNOWN_NAME', () => (first! as never as { ask: { step(): Promise<void> } }).ask.step(), 'warm')
     })
+    expect(finished.interventions).to.have.length(5)
+    const until = { steps: finished.iterations }
+    const repeated = await trainManyRounds({ ...options, until, interventions: throughJson(finished.interventions!) })
     expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
   })
 
@@ -258,49 +257,50 @@ describe('a run that a program changes', () => {
 
 describe('the actors of a run', () => {
   it('rest between pause and resume, and answer meanwhile', async () => {
-    const job = await trainManyRounds()
-    const { synchroniser, supervisor, evaluator } = job.actors
-    await someRoundsLater(job, 10)
-    const { round } = await synchroniser.ask.pause()
-    expect(await synchroniser.ask.status()).to.include({ round, paused: true })
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(await synchroniser.ask.pause()).to.include({ round })
-    const { places } = await supervisor.ask.population()
-    expect(places.map(({ learner, state }) => [learner, state])).to.deep.equal([
-      [0, 'resting'],
-      [1, 'resting']
-    ])
-    const { testAccuracy } = await evaluator.ask.measure()
-    expect(testAccuracy).to.be.within(0.05, 1)
-    const { weights } = await synchroniser.ask.central()
-    expect(Object.values(weights).map(({ shape }) => shape)).to.deep.include([10])
-    expect((await synchroniser.ask.status()).round).to.equal(round)
-    await synchroniser.ask.resume()
-    await someRoundsLater(job, 10)
-    expect(await synchroniser.ask.status()).to.include({ paused: false })
-    await job.finished
+    await talkedTo({}, async (job) => {
+      const { synchroniser, supervisor, evaluator } = job.actors
+      await someRoundsLater(job, 10)
+      const { round } = await synchroniser.ask.pause()
+      expect(await synchroniser.ask.status()).to.include({ round, paused: true })
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect(await synchroniser.ask.pause()).to.include({ round })
+      const { places } = await supervisor.ask.population()
+      expect(places.map(({ learner, state }) => [learner, state])).to.deep.equal([
+        [0, 'resting'],
+        [1, 'resting']
+      ])
+      const { testAccuracy } = await evaluator.ask.measure()
+      expect(testAccuracy).to.be.within(0.05, 1)
+      const { weights } = await synchroniser.ask.central()
+      expect(Object.values(weights).map(({ shape }) => shape)).to.deep.include([10])
+      expect((await synchroniser.ask.status()).round).to.equal(round)
+      await synchroniser.ask.resume()
+      await someRoundsLater(job, 10)
+      expect(await synchroniser.ask.status()).to.include({ paused: false })
+    })
   })
 
   it('give the central model as one that predicts, with its batch-norm statistics, in any thread', async () => {
     const data = await openDataset('digits', { samples: 1000 })
     const layers = [conv2d(4, 3), batchNorm2d(), flatten(), linear(10)]
     const model = defineModel({ name: 'normalised', input: data.sample, layers })
-    const job = await trainManyRounds({ model, until: { steps: 400 } })
-    const elsewhere = actorsAt(job.connect())
     let measured: CentralMeasurement | undefined
     let central: CentralModel | undefined
-    await atRest(job, 20, async () => {
-      measured = await job.actors.evaluator.ask.measure()
-      central = await elsewhere.synchroniser.ask.model()
-      expect(central.round).to.equal(measured.round)
-      expect(central.weights).to.deep.equal((await job.actors.synchroniser.ask.central()).weights)
-    })
+    const finished = await talkedTo({ model }, (job) =>
+      atRest(job, 20, async () => {
+        const elsewhere = actorsAt(job.connect())
+        measured = await job.actors.evaluator.ask.measure()
+        central = await elsewhere.synchroniser.ask.model()
+        expect(central.round).to.equal(measured.round)
+        expect(central.weights).to.deep.equal((await job.actors.synchroniser.ask.central()).weights)
+      })
+    )
     const { testAccuracy, testLoss } = await (await loadModel(central!)).evaluate(data)
     expect(testAccuracy).to.equal(measured!.testAccuracy)
     expect(testLoss).to.be.closeTo(measured!.testLoss, 1e-5)
-    const finished = await job.finished
     expect(finished.interventions?.map(({ kind }) => kind)).to.deep.equal(['pause', 'measure', 'model'])
-    const repeated = await trainManyRounds({ model, until: { steps: 400 }, interventions: finished.interventions! })
+    const until = { steps: finished.iterations }
+    const repeated = await trainManyRounds({ model, until, interventions: finished.interventions! })
     expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
     const [[name], ...others] = Object.entries(central!.weights) as [[string, unknown], ...[string, FloatTensors[string]][]]
     await refused('UNKNOWN_NAME', () => loadModel({ ...central!, weights: Object.fromEntries(others) }), name)
@@ -320,35 +320,42 @@ describe('the actors of a run', () => {
   })
 
   it('refuse in one line what cannot be', async () => {
-    const job = await trainManyRounds()
-    const { synchroniser, supervisor, checkpoints, feeder, learner, evaluator } = job.actors
-    await refused('INVALID_OPTION', () => learner(7).ask.status(), 'place', '0 to 1')
-    await refused('INVALID_OPTION', () => learner<{ warm(): void }>(7).ask.warm(), 'place')
-    await refused('INVALID_OPTION', () => supervisor.ask.replace(2), 'place')
-    await refused('INVALID_OPTION', () => supervisor.ask.resize(0), 'learners')
-    await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 3 }), 'alpha')
-    await refused('INVALID_OPTION', () => synchroniser.ask.set({ speed: 3 } as never), 'speed')
-    for (const none of [0.01, null, undefined, []])
-      await refused('INVALID_OPTION', () => synchroniser.ask.set(none as never), 'set: received', '{ learningRate: 0.01 }')
-    await refused('INVALID_STATE', () => supervisor.ask.tuning(true), 'tuner')
-    await refused('INVALID_STATE', () => checkpoints.ask.save(), 'checkpoint')
-    await refused('INVALID_STATE', () => feeder.ask.status(), 'memory')
-    await refused('DATA_NOT_FOUND', () => evaluator.ask.measure('nothing-like-it'))
-    await refused('UNKNOWN_NAME', () => (synchroniser.ask as never as { stopping(): Promise<void> }).stopping(), 'pause')
-    await refused('UNKNOWN_NAME', () => learner<{ warm(): void }>(0).ask.warm(), 'warm')
-    await refused('ABORTED', () => synchroniser.askWith({ signal: AbortSignal.abort() }).status())
-    expect((await job.finished).interventions).to.equal(undefined)
+    const finished = await talkedTo({}, async ({ actors }) => {
+      const { synchroniser, supervisor, checkpoints, feeder, learner, evaluator } = actors
+      await refused('INVALID_OPTION', () => learner(7).ask.status(), 'place', '0 to 1')
+      await refused('INVALID_OPTION', () => learner<{ warm(): void }>(7).ask.warm(), 'place')
+      await refused('INVALID_OPTION', () => supervisor.ask.replace(2), 'place')
+      await refused('INVALID_OPTION', () => supervisor.ask.resize(0), 'learners')
+      await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 3 }), 'alpha')
+      await refused('INVALID_OPTION', () => synchroniser.ask.set({ speed: 3 } as never), 'speed')
+      for (const none of [0.01, null, undefined, []])
+        await refused('INVALID_OPTION', () => synchroniser.ask.set(none as never), 'set: received', '{ learningRate: 0.01 }')
+      await refused('INVALID_STATE', () => supervisor.ask.tuning(true), 'tuner')
+      await refused('INVALID_STATE', () => checkpoints.ask.save(), 'checkpoint')
+      await refused('INVALID_STATE', () => feeder.ask.status(), 'memory')
+      await refused('DATA_NOT_FOUND', () => evaluator.ask.measure('nothing-like-it'))
+      await refused('UNKNOWN_NAME', () => (synchroniser.ask as never as { stopping(): Promise<void> }).stopping(), 'pause')
+      await refused('UNKNOWN_NAME', () => learner<{ warm(): void }>(0).ask.warm(), 'warm')
+      await refused('ABORTED', () => synchroniser.askWith({ signal: AbortSignal.abort() }).status())
+    })
+    expect(finished.interventions).to.equal(undefined)
   })
 
   it('refuse more learners than memory holds, and the run goes on as before', async () => {
     const engine = new URL('../../fakes/filling-engine.js', import.meta.url)
-    const job = trainWith(await manyRounds(), { engine })
-    await someRoundsLater(job, 10)
-    await refused('OUT_OF_MEMORY', () => job.actors.supervisor.ask.resize(500), 'received 500', '498 more', 'use at most')
-    expect((await job.actors.supervisor.ask.population()).learners).to.equal(2)
-    const finished = await job.finished
+    const finished = await talkedTo(
+      {},
+      async (job) => {
+        await someRoundsLater(job, 10)
+        await refused('OUT_OF_MEMORY', () => job.actors.supervisor.ask.resize(500), 'received 500', '498 more', 'use at most')
+        expect((await job.actors.supervisor.ask.population()).learners).to.equal(2)
+        await someRoundsLater(job, 10)
+      },
+      { engine }
+    )
     expect(finished.interventions).to.equal(undefined)
-    expect(finished.weightsSha256).to.equal((await (await trainManyRounds()).finished).weightsSha256)
+    const undisturbed = await trainManyRounds({ until: { steps: finished.iterations } })
+    expect(finished.weightsSha256).to.equal((await undisturbed.finished).weightsSha256)
   })
 
   it('answer nothing more once the run has ended', async () => {
@@ -413,13 +420,17 @@ describe('the actors of a run', () => {
   it('write checkpoints when a program asks', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
-      const job = await trainManyRounds({ checkpoint: { dir: folder } })
-      await someRoundsLater(job, 20)
-      const [one, two] = await Promise.all([job.actors.checkpoints.ask.save(), job.actors.checkpoints.ask.save()])
-      expect(one).to.be.a('string').that.includes(folder)
-      expect(two).to.be.a('string')
-      const finished = await job.finished
-      const resumed = await train({ ...(await manyRounds()), checkpoint: { dir: folder, resume: one } }).finished
+      let one: string | undefined
+      const finished = await talkedTo({ checkpoint: { dir: folder } }, async (job) => {
+        await someRoundsLater(job, 20)
+        const [first, second] = await Promise.all([job.actors.checkpoints.ask.save(), job.actors.checkpoints.ask.save()])
+        expect(first).to.be.a('string').that.includes(folder)
+        expect(second).to.be.a('string')
+        one = first
+        await someRoundsLater(job, 20)
+      })
+      const options = { until: { steps: finished.iterations }, checkpoint: { dir: folder, resume: one! } }
+      const resumed = await (await trainManyRounds(options)).finished
       expect(resumed.weightsSha256).to.equal(finished.weightsSha256)
     } finally {
       rmSync(folder, { recursive: true })
