@@ -13,6 +13,9 @@ import {
 } from './program.js'
 import type { Step } from './step.js'
 
+/** Ends the name of a gradient, after that of its value. */
+const GRADIENT = '.gradient'
+
 /** How a value lies in memory. */
 export interface Form {
   readonly type: ElementType
@@ -64,8 +67,15 @@ export class Forms {
   get(id: ValueId): Form | undefined {
     const { role, name } = this.#values.get(id)
     if (role !== 'parameterGradient') return this.#decided.get(id)
-    const parameter = this.#parameters.get(parameterOf(name))
+    const parameter = this.#parameters.get(withoutGradient(name))
     return parameter === undefined ? undefined : this.final(this.#values.get(parameter))
+  }
+
+  /** The layout of the value of which this is the gradient; undefined where it is none, or nothing is decided. */
+  layoutOfGradient(id: ValueId): Layout | undefined {
+    const { name } = this.#values.get(id)
+    const value = name.endsWith(GRADIENT) ? this.#values.find(withoutGradient(name)) : undefined
+    return value && this.#decided.get(value.id)?.layout
   }
 
   /** Values that no operator of this program touches lie plain. */
@@ -106,9 +116,9 @@ export class Forms {
   noteWritten(id: ValueId, { layout, type, bytes }: AnsweredTensor): void {
     const { role, name, shape } = this.#values.get(id)
     if (role !== 'parameterGradient') return
-    const parameter = this.#parameters.get(parameterOf(name))
+    const parameter = this.#parameters.get(withoutGradient(name))
     if (parameter === undefined || !this.#copied.has(parameter) || type !== parameterType(this.#precision)) return
-    if (bytes === shape.reduce((product, extent) => product * extent, BYTES[type])) this.#wanted.set(parameterOf(name), layout)
+    if (bytes === shape.reduce((product, extent) => product * extent, BYTES[type])) this.#wanted.set(withoutGradient(name), layout)
   }
 
   /** The layouts in which gradients are written of parameters that are copied, by the parameters' names. */
@@ -127,9 +137,9 @@ export class Forms {
   }
 }
 
-/** The name of the parameter of which this is the gradient. */
-function parameterOf(gradient: string): string {
-  return gradient.slice(0, -'.gradient'.length)
+/** The name of what this is the gradient of. */
+function withoutGradient(name: string): string {
+  return name.slice(0, -GRADIENT.length)
 }
 
 export function same(a: Form, b: Form): boolean {

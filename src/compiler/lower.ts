@@ -180,11 +180,12 @@ class Lowering {
     const [x, y] = [operator.inputs[0]!, operator.outputs[0]!]
     const { type } = this.#answered(operator, this.#ask(operator, [this.#forms.offered(x)], [this.#forms.offered(y)]).inputs[0], x)!
     const input = this.#asWanted(x, { type, layout: PLAIN }, segment)
-    const wanted = this.#forms.get(y)
     const written = this.#forms.get(input)!
-    const direct = !wanted || same(written, wanted)
+    // A gradient that lies as its value does spares operators that see no other image, as that of a mean over windows, from working in canonical order.
+    const wanted = this.#forms.get(y) ?? { ...written, layout: this.#forms.layoutOfGradient(y) ?? PLAIN }
+    this.#forms.set(y, wanted)
+    const direct = same(written, wanted)
     const output = direct ? y : this.#newValue(y, written)
-    if (direct) this.#forms.set(y, written)
     const answer = this.#ask(operator, [this.#forms.offered(input)], [this.#forms.offered(output)])
     this.#push(segment, { ...operator, inputs: [input], outputs: [output] }, answer)
     if (!direct) this.#reorder(output, y, segment)

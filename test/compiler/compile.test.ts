@@ -5,7 +5,7 @@ import { compile } from '../../src/compiler/compile.js'
 import type { LoweringAnswer, LoweringRequest, OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import type { Mode } from '../../src/model/graph-builder.js'
-import { conv2d, defineModel, globalAvgPool, relu, residual } from '../../src/model/layers.js'
+import { avgPool2d, conv2d, defineModel, flatten, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { FakeLowering } from '../fakes/lowering.js'
 import { thrown } from '../support/thrown.js'
@@ -216,6 +216,22 @@ describe('compile', () => {
     expect(written(apart).length).to.be.above(10)
     expect(written(together)).to.deep.equal([written(apart).flat()])
     expect(together.segments.backward.at(-1)!.outputs).to.have.length(written(apart).length)
+  })
+
+  it('writes the gradient of an image that was flattened as the image lies: before a mean over windows it is small', () => {
+    const layers = [conv2d(8, 3), avgPool2d(2), flatten(), linear(10)]
+    const model = defineModel({ name: 'mean', input: [3, 16, 16], layers })
+    const { segments, values } = compile(model, new FakeLowering(), { batch: 4, mode: 'train', precision: 'f32' })
+    const layout = (id: number) => values[id]!.layout
+    const backward = segments.backward.filter(({ kind }) => kind === 'reorder' || kind === 'avgPool2dBackward')
+    const [reorder, mean, ...others] = backward.filter(
+      ({ outputs }) => values[outputs[0]!]!.shape.length === 4 && values[outputs[0]!]!.role === 'activation'
+    )
+    expect(reorder).to.include({ kind: 'reorder' })
+    expect(values[reorder!.outputs[0]!]!.shape).to.deep.equal([4, 8, 7, 7])
+    expect(mean).to.include({ kind: 'avgPool2dBackward' })
+    expect([...mean!.inputs, ...mean!.outputs].map(layout)).to.deep.equal(['blocked', 'blocked'])
+    expect(others).to.deep.equal([])
   })
 
   it('makes a reorder once for all readers that want the same', () => {
