@@ -103,8 +103,7 @@ template <class T, bool Causal> class Attention final : public Kernel {
       sums[i] = sum;
     }
     const Floats totals = totals_of_each(sums);
-    // A total that is not a number has no logarithm.
-    if (log_sums) store(log_sums, totals == totals ? logarithm(totals) + most * e.scale : totals, static_cast<int>(tile.rows));
+    if (log_sums) store(log_sums, logarithm(totals) + most * e.scale, static_cast<int>(tile.rows));
     return totals;
   }
 

@@ -21,14 +21,15 @@ inline Floats twice_artanh(Floats s) {
 // log(1 + x) for x from 0 to 1.
 inline Floats log_of_one_plus(Floats x) { return twice_artanh(x / (2.0f + x)); }
 
-// The natural logarithm of normal positive numbers.
+// The natural logarithm of normal positive numbers; a NaN stays one.
 inline Floats logarithm(Floats x) {
   constexpr int32_t kRootOfHalf = 0x3f3504f3;  // the fraction comes to lie between the roots of 1/2 and of 2
   const Ints bits = reinterpret_cast<Ints>(x);
   const Ints exponent = (bits - kRootOfHalf) >> 23;
   const Floats fraction = reinterpret_cast<Floats>(bits - (exponent << 23));
   const Floats power = __builtin_convertvector(exponent, Floats);
-  return twice_artanh((fraction - 1.0f) / (fraction + 1.0f)) + power * 0.693147181f;
+  const Floats result = twice_artanh((fraction - 1.0f) / (fraction + 1.0f)) + power * 0.693147181f;
+  return x == x ? result : x;
 }
 
 }  // namespace arbalest::kernels

@@ -8,6 +8,9 @@
 namespace arbalest::kernels {
 namespace {
 
+// Of windows whose side the compiler does not know.
+constexpr int kAny = 0;
+
 template <class T> class MaxPool final : public Kernel {
  public:
   explicit MaxPool(const OperatorSpec& spec)
@@ -19,67 +22,73 @@ template <class T> class MaxPool final : public Kernel {
         position_(output<uint8_t>(spec, 1)) {}
 
   void run(const StepContext&) override {
-    const bool two = window_.rows.kernel == 2 && window_.columns.kernel == 2;
-    for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (two)
-        position_ ? pool<Lanes, true, true>(strip) : pool<Lanes, true, false>(strip);
-      else
-        position_ ? pool<Lanes, false, true>(strip) : pool<Lanes, false, false>(strip);
-    });
+    for_each_strip(x_view_, x_view_.elements(),
+                   [&]<class Lanes>(const Strip& strip) { position_ ? pool<Lanes, true>(strip) : pool<Lanes, false>(strip); });
   }
 
  private:
-  template <class Lanes, bool Two, bool Positioned> void pool(const Strip& strip) const {
+  template <class Lanes, bool Positioned> void pool(const Strip& strip) const {
+    const bool square = window_.rows.kernel == window_.columns.kernel;
+    if (square && window_.rows.kernel == 2)
+      pool_rows<Lanes, Positioned, 2>(strip);
+    else if (square && window_.rows.kernel == 3)
+      pool_rows<Lanes, Positioned, 3>(strip);
+    else
+      pool_rows<Lanes, Positioned, kAny>(strip);
+  }
+
+  // Kernel: the side of all windows that lie inside of the image, or kAny.
+  template <class Lanes, bool Positioned, int Kernel> void pool_rows(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
     int64_t to = strip.begin(y_view_);
     for (int64_t oh = 0; oh < rows.outputs; ++oh) {
       const Range kh = rows.taps[oh];
-      const T* row = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride;
-      for (int64_t ow = 0; ow < columns.outputs;) {
-        if (Two && kh.end - kh.begin == 2 && ow >= columns.whole.begin && ow < columns.whole.end) {
-          const int64_t pooled = pool_twos<Lanes, Positioned>(row + columns.first(ow) * stride, row_stride, stride, columns.stride * stride,
-                                                              columns.whole.end - ow, strip, y_ + to, position_ + to);
-          ow += pooled;
-          to += pooled * stride;
-          if (ow == columns.outputs) break;
-        }
-        pool_window<Lanes, Positioned>(row + columns.first(ow) * stride, kh, columns.taps[ow], row_stride, strip, to);
-        ++ow;
-        to += stride;
+      const T* const row = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride;
+      const bool whole = oh >= rows.whole.begin && oh < rows.whole.end;
+      for (int64_t ow = 0; ow < columns.outputs; ++ow, to += stride) {
+        const T* const from = row + columns.first(ow) * stride;
+        if (whole && ow >= columns.whole.begin && ow < columns.whole.end)
+          pool_window<Lanes, Positioned, Kernel>(from, kh, columns.taps[ow], row_stride, strip, to);
+        else
+          pool_window<Lanes, Positioned, kAny>(from, kh, columns.taps[ow], row_stride, strip, to);
       }
     }
   }
 
-  // Whole windows of 2x2 in a row, up to `windows` or to the first with a NaN. Returns their number.
-  template <class Lanes, bool Positioned>
-  static int64_t pool_twos(const T* from, int64_t row_stride, int64_t stride, int64_t step, int64_t windows, const Strip& strip, T* y,
-                           uint8_t* position) {
+  template <class Lanes, bool Positioned, int Kernel>
+  [[gnu::always_inline]] void pool_window(const T* from, Range rows, Range columns, int64_t row_stride, const Strip& strip,
+                                          int64_t to) const {
     using Value = typename Lanes::Value;
     using Index = typename Lanes::Index;
+    if constexpr (Kernel != kAny) rows = columns = {0, Kernel};
+    const int64_t stride = x_view_.lanes, kernel = Kernel == kAny ? window_.columns.kernel : Kernel;
     const int width = strip.width;
-    const Index zero{}, one = zero + 1, two = zero + 2, three = zero + 3, inside = Lanes::first(strip.channels);
-    for (int64_t window = 0; window < windows; ++window, from += step, y += stride) {
-      const Value a = Lanes::load(from, width), b = Lanes::load(from + stride, width);
-      const Value c = Lanes::load(from + row_stride, width), d = Lanes::load(from + row_stride + stride, width);
-      const Value sum = (a + b) + (c + d);
-      if (any(sum != sum)) return window;
-      const Value upper = b > a ? b : a, lower = d > c ? d : c;
-      Lanes::store(y, lower > upper ? lower : upper, width);
-      if constexpr (!Positioned) continue;
-      const Index first = b > a ? one : zero, second = d > c ? three : two;
-      Lanes::store(position, (lower > upper ? second : first) & inside, width);
-      position += stride;
+    Value most = Lanes::load(from + rows.begin * row_stride + columns.begin * stride, width), sum{};
+    Index where = Index{} + static_cast<int32_t>(rows.begin * kernel + columns.begin);
+#pragma GCC unroll 3
+    for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
+#pragma GCC unroll 3
+      for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
+        const Value value = Lanes::load(from + kh * row_stride + kw * stride, width);
+        if constexpr (Positioned) where = value > most ? Index{} + static_cast<int32_t>(kh * kernel + kw) : where;
+        most = value > most ? value : most;
+        sum += value;
+      }
     }
-    return windows;
+    // A sum of numbers is one, but where infinities cancel out.
+    if (any(sum != sum)) return pool_not_a_number<Lanes, Positioned>(from, rows, columns, row_stride, strip, to);
+    Lanes::store(y_ + to, most, width);
+    if constexpr (Positioned) Lanes::store(position_ + to, where & Lanes::first(strip.channels), width);
   }
 
   template <class Lanes, bool Positioned>
-  void pool_window(const T* from, Range rows, Range columns, int64_t row_stride, const Strip& strip, int64_t to) const {
-    const int64_t stride = x_view_.lanes, kernel = window_.columns.kernel;
-    const int width = strip.width;
+  [[gnu::noinline, gnu::noclone]] void pool_not_a_number(const T* from, Range rows, Range columns, int64_t row_stride, const Strip& strip,
+                                                         int64_t to) const {
     using Value = typename Lanes::Value;
     using Index = typename Lanes::Index;
+    const int64_t stride = x_view_.lanes, kernel = window_.columns.kernel;
+    const int width = strip.width;
     Value most = Lanes::load(from + rows.begin * row_stride + columns.begin * stride, width);
     Index where = Index{} + static_cast<int32_t>(rows.begin * kernel + columns.begin);
     for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
