@@ -217,6 +217,53 @@ for (const { name: backend } of testedBackends())
       one.release()
     })
 
+    it('loads the samples of a stream that a learner has chosen, though it has waited for its turn behind them', () => {
+      const lease = leaseOf([1, 1])
+      const inputs = SMALL_MODEL.input[0]!
+      const stream = engine.createStream({ count: 100, sample: [inputs], classes: 5, batch: 4, slots: 2 })
+      const one = job(0, lease, { name: 'ssgd' }, 1)
+      const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1, lease, job: 1 })
+      const slot = engine.bind(replica, engine.createProgram(forward), stream)
+      /** Samples whose bytes are their numbers, for what is waited for. */
+      const feed = (): void => {
+        const { turn, position, samples } = engine.nextBatch(stream, 'waited')!
+        const numbers = samples ?? [0, 1, 2, 3].map((i) => position + i)
+        engine.feedBatch(
+          stream,
+          turn,
+          Uint8Array.from(numbers.flatMap((each) => Array.from({ length: inputs }, () => each))),
+          new Int32Array(4)
+        )
+      }
+      const loaded = (): number[] =>
+        [...(engine.readValue(replica, slot, 'input') as Float32Array)]
+          .filter((_, i) => i % inputs === 0)
+          .map((byte) => Math.round(byte * 255))
+      const take = (samples?: readonly number[]): RunOutcome =>
+        engine.runSegment(replica, slot, 'load', { ...NOW, ...(samples && { samples }) })
+      for (const samples of [[7, 99, 99, 50], undefined]) {
+        one.compute(0)
+        expect(take(samples), 'without samples').to.equal('waiting')
+        feed()
+        expect(take(samples), 'without a turn').to.equal('waiting')
+        one.finish(0)
+        expect(take(samples)).to.equal('ran')
+        expect(loaded()).to.deep.equal(samples ?? [0, 1, 2, 3])
+      }
+      // Others in their place, chosen while the first ones wait for their turn.
+      one.compute(0)
+      expect(take([7, 7, 7, 7])).to.equal('waiting')
+      feed()
+      expect(take([7, 7, 7, 7])).to.equal('waiting')
+      one.finish(0)
+      expect(take([8, 8, 8, 8])).to.equal('waiting')
+      feed()
+      expect(take([8, 8, 8, 8])).to.equal('ran')
+      expect(loaded()).to.deep.equal([8, 8, 8, 8])
+      engine.release(replica)
+      one.release()
+    })
+
     it('tells the time for which jobs exchange with other hosts', () => {
       const lease = leaseOf([1, 1])
       const link = engine.createRatedLink({ bytesPerSecond: 1e9, latency: 0.02 })

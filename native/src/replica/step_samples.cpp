@@ -22,6 +22,9 @@ void StepSamples::choose(const std::vector<int64_t>& samples) {
     if (!source_ || sample < 0 || sample >= source_.count())
       throw Error("INVALID_OPTION", "samples: received " + std::to_string(sample) + "; the data set has numbers 0 to " +
                                         std::to_string(source_ ? source_.count() - 1 : 0));
+  // The step has them already, and has waited for something else.
+  if (fetched_ && request_.samples == samples) return;
+  release();
   request_.samples = samples;
   context_.samples = request_.samples;
   streams_.begin(context_);
