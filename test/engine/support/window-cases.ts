@@ -52,6 +52,7 @@ export const convolutionCases: readonly Use[] = [
   convolution({ image: [2, 16, 8, 8], filters: 32, kernel: [1, 1], stride: [2, 2] }),
   // Strides that leave no pixel over, and channels that fill no vector.
   ...[1, 7, 12].map((channels) => convolution({ image: [2, channels, 8, 18], filters: 3, kernel: [1, 1], stride: [2, 2] })),
+  ...[6, 10].map((channels) => convolution({ image: [1, channels, 4, 9], filters: 32, kernel: [1, 1], stride: [2, 1] })),
   convolution({ image: [1, 64, 4, 4], filters: 64, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [2, 8, 6, 6], filters: 16, kernel: [3, 3], padding: [1, 1], groups: 2 }),
   convolution({ image: [2, 6, 5, 5], filters: 9, kernel: [3, 3], groups: 3 }),

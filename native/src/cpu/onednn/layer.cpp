@@ -97,14 +97,15 @@ dnnl::inner_product_forward::primitive_desc forward_linear(const Layer& layer, c
 }
 
 // oneDNN 2.6's code for bfloat16 leaves gradients of weights unwritten where the filters step over more columns than the images have. Its
-// code for 1x1 filters with strides reads and writes past the channels of a pixel where these fill no whole vectors, of 8 or of 16.
+// code for 1x1 filters with strides, in either type, reads and writes past the channels of a pixel where these fill no whole vectors, of 8
+// or of 16.
 bool is_sound(const Layer& layer, std::string_view implementation) {
   constexpr int64_t kWidestVector = 16;
   const TensorSpec& x = layer.tensors[kX];
   const auto& strides = layer.geometry.strides;
+  const bool is_of_points = implementation.starts_with("jit_1x1") || implementation.starts_with("jit_bf16_1x1");
   const bool is_apart = x.layout == "nhwc" || x.layout == kPlain;
-  if (implementation.starts_with("jit_1x1") && is_apart && x.shape[1] % kWidestVector != 0 && strides != dnnl::memory::dims{1, 1})
-    return false;
+  if (is_of_points && is_apart && x.shape[1] % kWidestVector != 0 && strides != dnnl::memory::dims{1, 1}) return false;
   return !(implementation.starts_with("jit") && x.type == Type::bf16 && strides[1] > x.shape[3]);
 }
 
