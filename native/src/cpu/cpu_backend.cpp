@@ -1,7 +1,5 @@
 #include "cpu/cpu_backend.h"
 
-#include <omp.h>
-
 #include <cstring>
 
 #include "cpu/kernel_library.h"
@@ -11,6 +9,7 @@
 #include "cpu/onednn/matmul.h"
 #include "cpu/onednn/primitive_kernel.h"
 #include "cpu/processor.h"
+#include "cpu/thread_team.h"
 #include "device/immediate_backend.h"
 
 namespace arbalest {
@@ -116,13 +115,7 @@ class CpuBackend final : public ImmediateBackend {
 
   void use_threads(int threads) override {
     if (threads < 1) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; a replica has at least 1");
-    omp_set_num_threads(threads);
-    flush_denormals();
-    // The threads of the team keep their floating-point mode from one parallel region to the next.
-    if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-      flush_denormals();
-    }
+    use_team(threads);
   }
 
  private:

@@ -1,0 +1,79 @@
+#include "cpu/thread_team.h"
+
+#include <omp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <latch>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "cpu/processor.h"
+
+namespace arbalest {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A thread that has been joined counts for the system's limits until the system has forgotten it, a moment later. Then its number may be
+// another thread's.
+void wait_until_forgotten(pid_t thread) {
+  for (int i = 0; i < 1000 && syscall(SYS_tgkill, getpid(), thread, 0) == 0; ++i) std::this_thread::sleep_for(20us);
+}
+
+// Starts so many threads at once, and ends them. Whether the system had them all.
+bool can_start(int count) {
+  std::vector<pid_t> started(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  threads.reserve(started.size());
+  std::latch end(1);
+  try {
+    for (pid_t& number : started) {
+      threads.emplace_back([&number, &end] {
+        number = gettid();
+        end.wait();
+      });
+    }
+  } catch (const std::system_error&) {  // fewer than `count` have been started
+  }
+  end.count_down();
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < threads.size(); ++i) wait_until_forgotten(started[i]);
+  return threads.size() == started.size();
+}
+
+// The largest team yet that the calling thread was given; 0 if it was given none.
+thread_local int largest_team = 0;
+
+}  // namespace
+
+void use_team(int threads) {
+  const int own = std::max(largest_team, 1);
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (threads > own) {
+    // OpenMP ends the process if it cannot start a thread. No other team takes the threads between the trial and the start.
+    lock.lock();
+    if (!can_start(threads - own)) {
+      throw Error("LIMIT_REACHED", "threads: received " + std::to_string(threads) +
+                                       " for each learner; the system allows no more: raise the limit (ulimit -u, or pids of the "
+                                       "container), or use fewer threads or learners");
+    }
+  }
+  omp_set_num_threads(threads);
+  flush_denormals();
+  // The threads of the team keep their floating-point mode from one parallel region to the next.
+  if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+    flush_denormals();
+  }
+  largest_team = std::max(own, threads);
+}
+
+}  // namespace arbalest

@@ -1,0 +1,9 @@
+// The threads among which a thread shares its work. None of them computes with denormal numbers.
+#pragma once
+
+namespace arbalest {
+
+// The calling thread computes with so many threads from now on, itself among them. Throws LIMIT_REACHED if the system has none for it.
+void use_team(int threads);
+
+}  // namespace arbalest

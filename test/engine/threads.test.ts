@@ -1,0 +1,18 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { inOwnProcess } from '../support/own-process.js'
+import { skip } from '../support/skip.js'
+import type { refusalOfTeam } from './support/thread-teams.js'
+
+const TEAMS = new URL('./support/thread-teams.js', import.meta.url)
+
+describe('The threads of the CPU backend', function () {
+  this.timeout(60_000)
+
+  it('are refused where the system allows no more: OpenMP would end the process', function () {
+    if (spawnSync('prlimit', ['--version']).status !== 0) skip(this, 'prlimit is not installed')
+    const refusal = inOwnProcess(TEAMS, 'refusalOfTeam') as ReturnType<typeof refusalOfTeam>
+    expect(refusal?.code).to.equal('LIMIT_REACHED')
+    expect(refusal?.message).to.match(/^threads: received 2 for each learner; the system allows no more: raise the limit \(ulimit -u/)
+  })
+})
