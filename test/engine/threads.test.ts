@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { inOwnProcess } from '../support/own-process.js'
 import { skip } from '../support/skip.js'
-import type { refusalOfTeam } from './support/thread-teams.js'
+import type { refusalOfTeam, startedByPass } from './support/thread-teams.js'
 
 const TEAMS = new URL('./support/thread-teams.js', import.meta.url)
 
@@ -14,5 +14,9 @@ describe('The threads of the CPU backend', function () {
     const refusal = inOwnProcess(TEAMS, 'refusalOfTeam') as ReturnType<typeof refusalOfTeam>
     expect(refusal?.code).to.equal('LIMIT_REACHED')
     expect(refusal?.message).to.match(/^threads: received 2 for each learner; the system allows no more: raise the limit \(ulimit -u/)
+  })
+
+  it('are only those that a thread has been given', () => {
+    expect(inOwnProcess(TEAMS, 'startedByPass') as ReturnType<typeof startedByPass>).to.equal(0)
   })
 })

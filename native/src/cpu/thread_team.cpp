@@ -76,4 +76,9 @@ void use_team(int threads) {
   largest_team = std::max(own, threads);
 }
 
+void use_own_team() {
+  if (largest_team == 0) return use_team(1);  // OpenMP would take all cores
+  flush_denormals();
+}
+
 }  // namespace arbalest

@@ -1,9 +1,26 @@
 import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { engine } from '../../../src/engine/native.js'
 import type { ArbalestError } from '../../../src/errors.js'
+import { defineModel, linear } from '../../../src/model/layers.js'
+import { sma } from '../../../src/rules/sma.js'
 import { BoundOperator } from './bound-operator.js'
+import { GroupRun } from './group-run.js'
 import { activation } from './operator-case.js'
+import { randomSamples, smallTraining } from './small-training.js'
 
 /** For processes of their own: a thread keeps the threads that it has been given. */
+
+/** How many threads a pass over a model starts in a thread that has been given none. */
+export function startedByPass(): number {
+  const model = defineModel({ name: 'wide', input: [12], layers: [linear(10_000), linear(5)] })
+  const { program, initial } = smallTraining('cpu', {}, { model })
+  const { group } = new GroupRun(program, randomSamples(8), { initial, rule: sma({}, { learners: 1 }) })
+  const threads = (): number => readdirSync('/proc/self/task').length
+  const before = threads()
+  engine.isFinite(group)
+  return threads() - before
+}
 
 /** How an operator for two threads is refused where the system allows no further thread. */
 export function refusalOfTeam(): Pick<ArbalestError, 'code' | 'message'> | undefined {
