@@ -15,12 +15,6 @@ int kind_index(const std::string& kind) {
   return -1;
 }
 
-std::string shown(const Shape& shape) {
-  std::string text = "(";
-  for (int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + ")";
-}
-
 void require(bool holds, const std::string& kind, const Layer& layer, const char* fix) {
   if (holds) return;
   throw Error("INVALID_PROGRAM", kind + ": received x " + shown(layer.tensors[kX].shape) + ", w " + shown(layer.tensors[kW].shape) +

@@ -33,11 +33,7 @@ const std::map<std::string, tag, std::less<>>& tags_by_name() {
   return tags;
 }
 
-std::string shown(const TensorSpec& spec) {
-  std::string text = "(";
-  for (int64_t extent : spec.shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + ") in layout '" + spec.layout + "'";
-}
+std::string shown(const TensorSpec& spec) { return arbalest::shown(spec.shape) + " in layout '" + spec.layout + "'"; }
 
 memory::dims dimensions(const TensorSpec& spec, int64_t groups) {
   memory::dims dims(spec.shape.begin(), spec.shape.end());

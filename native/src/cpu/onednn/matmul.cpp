@@ -7,12 +7,6 @@
 namespace arbalest {
 namespace {
 
-std::string shown(const Shape& shape) {
-  std::string text = "(";
-  for (int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + ")";
-}
-
 // A matrix, or its transpose: the last two axes exchanged.
 struct Operand {
   dnnl::memory::dims dims, strides;
