@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { inOwnProcess } from '../support/own-process.js'
 import { skip } from '../support/skip.js'
-import type { refusalOfTeam, startedByPass } from './support/thread-teams.js'
+import type { refusalOfStream, refusalOfTeam, startedByPass } from './support/thread-teams.js'
 
 const TEAMS = new URL('./support/thread-teams.js', import.meta.url)
 
-describe('The threads of the CPU backend', function () {
+describe('The threads of the engine', function () {
   this.timeout(60_000)
 
   it('are refused where the system allows no more: OpenMP would end the process', function () {
@@ -16,7 +16,14 @@ describe('The threads of the CPU backend', function () {
     expect(refusal?.message).to.match(/^threads: received 2 for each learner; the system allows no more: raise the limit \(ulimit -u/)
   })
 
-  it('are only those that a thread has been given', () => {
+  it('are refused where a stream has its own, too', function () {
+    if (spawnSync('prlimit', ['--version']).status !== 0) skip(this, 'prlimit is not installed')
+    const refusal = inOwnProcess(TEAMS, 'refusalOfStream') as ReturnType<typeof refusalOfStream>
+    expect(refusal?.code).to.equal('LIMIT_REACHED')
+    expect(refusal?.message).to.match(/^threads: the system allows no more: raise the limit \(ulimit -u/)
+  })
+
+  it('that compute a pass are only those that a thread has been given', () => {
     expect(inOwnProcess(TEAMS, 'startedByPass') as ReturnType<typeof startedByPass>).to.equal(0)
   })
 })

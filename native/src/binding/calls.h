@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "binding/values.h"
@@ -54,6 +55,11 @@ template <Napi::Value (*call)(const Info&)> Napi::Value guarded(const Info& info
   } catch (const std::bad_alloc&) {
     code = "OUT_OF_MEMORY";
     message = "memory: the machine has no more; use fewer learners or a smaller batch";
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    if (no_thread) code = "LIMIT_REACHED";
+    message = no_thread ? "threads: the system allows no more: raise the limit (ulimit -u, or pids of the container), or use fewer learners"
+                        : error.what();
   } catch (const Napi::Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace arbalest {
@@ -16,9 +15,9 @@ ReductionPipeline::ReductionPipeline(std::vector<std::unique_ptr<Level>> levels,
     : levels_(std::move(levels)), spans_(spans), reduced_(std::move(reduced)), failed_(std::move(failed)), stages_(levels_.size()) {
   try {
     for (size_t level = 0; level < levels_.size(); ++level) stages_[level].thread = std::thread([this, level] { work(level); });
-  } catch (const std::system_error&) {
+  } catch (...) {
     end();
-    throw Error("OUT_OF_MEMORY", "levels: the system has no thread for one of " + std::to_string(levels_.size()) + "; use fewer learners");
+    throw;
   }
 }
 

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import type { EngineBackend } from '../../../src/compiler/program.js'
 import { engine } from '../../../src/engine/native.js'
 import type { ArbalestError } from '../../../src/errors.js'
 import { defineModel, linear } from '../../../src/model/layers.js'
@@ -23,13 +24,24 @@ export function startedByPass(): number {
 }
 
 /** How an operator for two threads is refused where the system allows no further thread. */
-export function refusalOfTeam(): Pick<ArbalestError, 'code' | 'message'> | undefined {
+export function refusalOfTeam(): Refusal | undefined {
+  return refusal('cpu', 2)
+}
+
+/** How one is refused whose stream has a thread of its own. */
+export function refusalOfStream(): Refusal | undefined {
+  return refusal('cuda-host', 1)
+}
+
+type Refusal = Pick<ArbalestError, 'code' | 'message'>
+
+function refusal(backend: EngineBackend, threads: number): Refusal | undefined {
   spawnSync('prlimit', ['--pid', String(process.pid), '--nproc=1'])
   // The limit does not hold for root.
   if (process.getuid?.() === 0) process.setuid!(65534)
   const ports = { inputs: { x: activation(4, 16) }, outputs: { y: activation(4, 16) } }
   try {
-    const bound = new BoundOperator('cpu', 'f32', { kind: 'relu', name: 'relu', attributes: {}, ...ports }, { threads: 2 })
+    const bound = new BoundOperator(backend, 'f32', { kind: 'relu', name: 'relu', attributes: {}, ...ports }, { threads })
     bound.release()
     return undefined
   } catch (error) {
