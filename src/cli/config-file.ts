@@ -31,7 +31,8 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
   }
   if ((named === 'true' || named === 'false') && !existsSync(named))
     throw refusal('config', named, 'there is no such file; a flag that is true or false takes no value: use --NAME or --no-NAME')
-  const file = named ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : config || undefined)
+  const given = named ?? (config === false ? undefined : config)
+  const file = given ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : undefined)
   return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }
 }
 
@@ -49,7 +50,7 @@ export async function loadConfig(path: string): Promise<Config> {
  */
 export async function defaultExport(path: string, { parameter, wanted }: { parameter: string; wanted: string }): Promise<unknown> {
   const file = resolve(path)
-  if (!existsSync(file))
+  if (path === '' || !existsSync(file))
     throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}${didYouMeanFile(path, printable)}`)
   const { createJiti } = await import('jiti')
   const jiti = createJiti(pathToFileURL(file).href, {

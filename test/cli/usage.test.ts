@@ -57,6 +57,8 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --synchroniser: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
+  [['train', '--config', ''], /^INVALID_OPTION: config: received ""; there is no such file; name a module with: export default [^;]*\n$/],
+  [['train', ''], /^INVALID_OPTION: config: received ""; there is no such file; /],
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
   [['train', '--rate', '3'], /^UNKNOWN_NAME: unknown option '--rate'; use --learning-rate\n$/],
   [['train', '--batch_size', '3'], /^UNKNOWN_NAME: unknown option '--batch_size'; use --batch\n$/],
