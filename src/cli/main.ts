@@ -202,9 +202,17 @@ function version(): string {
 const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unknownOption']
 
 /** An error of commander as one of ours, which refers to the help of the `selected` command. */
-async function usageError(error: CommanderError, selected: string | undefined, argv: readonly string[]): Promise<ArbalestError> {
+async function usageError(
+  error: CommanderError,
+  { program, selected, argv }: { program: Command; selected: string | undefined; argv: readonly string[] }
+): Promise<ArbalestError> {
   const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
+  const early = selected !== undefined && optionBefore(selected, program, argv)
+  if (early) {
+    const message = `${early}: received before ${selected}; put it behind: arbalest ${selected} ${early}`
+    return new ArbalestError('INVALID_OPTION', message, { cause: error })
+  }
   const meant = error.code === 'commander.unknownOption' && selected === 'train' ? await flagMeantBy(text) : undefined
   if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
   const training = selected === 'launch' && !argv.includes('--') && argv.find((word) => ['train', 'crossover'].includes(word))
@@ -215,6 +223,12 @@ async function usageError(error: CommanderError, selected: string | undefined, a
   const names = COMMANDS.map(({ name }) => name)
   const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
   return new ArbalestError(code, `${text}; see \`${help}\``, { cause: error })
+}
+
+/** The first argument, where it is an option of the command that follows it. */
+function optionBefore(selected: string, { commands }: Command, [first = '']: readonly string[]): string | undefined {
+  const options = commands.find((command) => command.name() === selected)?.options ?? []
+  return options.find(({ long, short }) => first === long || first === short) && first
 }
 
 /** The flag of `train` that an unknown one stands for, if that is how another library calls the option. */
@@ -240,7 +254,7 @@ async function carryOut(program: Command, argv: readonly string[], selected: str
     if (!(error instanceof CommanderError)) throw error
     // Help that was asked for.
     if (error.exitCode === 0) return
-    throw error.code === 'commander.help' ? missingCommand(program, argv) : await usageError(error, selected, argv)
+    throw error.code === 'commander.help' ? missingCommand(program, argv) : await usageError(error, { program, selected, argv })
   }
 }
 

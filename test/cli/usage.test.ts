@@ -10,6 +10,8 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [[], /INVALID_OPTION: command: received none; use one of train, .*\n$/],
   [['trian'], /^UNKNOWN_NAME: .*'trian'.*train.*; see `arbalest --help`\n$/],
   [['--fast'], /^UNKNOWN_NAME: .*'--fast'; see `arbalest --help`\n$/],
+  [['--steps', 'train'], /^INVALID_OPTION: --steps: received before train; put it behind: arbalest train --steps\n$/],
+  [['--fast', 'train'], /^UNKNOWN_NAME: unknown option '--fast'; see `arbalest train --help`\n$/],
   [['train', '--batchh', '3'], /^UNKNOWN_NAME: .*--batchh.*--batch.*; see `arbalest train --help`\n$/],
   [['train', '--batch'], /^INVALID_OPTION: .*--batch/],
   [['train', '--batch', '12x'], /^INVALID_OPTION: --batch: received "12x"; use a whole number\n$/],
