@@ -23,10 +23,10 @@ export interface ReportOptions {
 
 /** Prints an error on stderr as `CODE: message` in one line; if several options are at fault, in one line for each. */
 export function reportError(error: unknown, { json, stack, job }: ReportOptions): void {
-  const limit = limitOf(error)
-  const code = error instanceof ArbalestError ? error.code : limit ? 'LIMIT_REACHED' : 'INTERNAL'
+  const cause = systemCauseOf(error)
+  const code = error instanceof ArbalestError ? error.code : (cause?.code ?? 'INTERNAL')
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
-  const text = limit ? `${messageOf(error)}; ${limit}` : messageOf(error)
+  const text = cause ? `${messageOf(error)}; ${cause.fix}` : messageOf(error)
   const lines = several ? text.split('\n') : [text.replaceAll(/\s*\n\s*/g, ' ')]
   const message = lines.map(printable).join('\n')
   if (json) process.stdout.write(`${JSON.stringify({ ...(job !== undefined && { job }), event: 'failed', code, message })}\n`)
@@ -47,12 +47,21 @@ export function printWarnings(): void {
 /** Open files that a training needs: for the process, the actors beside the learners and the threads that read images, and for the event loop of a learner's thread. */
 const FILES = { run: 50, learner: 5 } as const
 
-/** The limit of the system that an error of Node.js is about, and how to raise it: Node gives only the system's code. */
-function limitOf(error: unknown): string | undefined {
-  for (const { code, message } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
+interface SystemCause {
+  readonly code: ErrorCode
+  readonly fix: string
+}
+
+/** What of the system an error of Node.js is about, where any command may meet it, and what to do: Node gives only the system's code. */
+function systemCauseOf(error: unknown): SystemCause | undefined {
+  for (const { code, syscall, message } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
     // A thread that cannot start has another code, and this one in its message.
     if (code === 'EMFILE' || code === 'ENFILE' || /\bEMFILE\b/.test(message))
-      return `the system allows no more open files: raise the limit (ulimit -n) to at least ${FILES.run} and ${FILES.learner} for each learner`
+      return {
+        code: 'LIMIT_REACHED',
+        fix: `the system allows no more open files: raise the limit (ulimit -n) to at least ${FILES.run} and ${FILES.learner} for each learner`
+      }
+    if (syscall === 'uv_cwd') return { code: 'INVALID_STATE', fix: 'the working folder was removed: change to one that is there' }
   }
   return undefined
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
+import { mkdtemp, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ROOT } from './support/arbalest.js'
@@ -33,6 +34,18 @@ describe('The command line under limits of the system', () => {
       expect(loaded.map((path) => basename(path)).filter((name) => name.endsWith('-command.js'))).to.deep.equal(command)
       expect(loaded).to.have.length.below(20)
     }
+  })
+
+  it('says so if the working folder was removed', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest-gone-'))
+    const from = (...args: string[]) => limited(`cd ${folder} && mkdir gone && cd gone && rmdir ../gone`, ...args)
+    for (const args of [['train', '--model', 'mlp', '--steps', '2'], ['doctor'], ['train', 'config.ts']]) {
+      const { status, stderr } = from(...args)
+      expect(status, stderr).to.equal(1)
+      expect(stderr).to.match(/^INVALID_STATE: [^\n]*; the working folder was removed: change to one that is there\n$/)
+    }
+    expect(from('--help').status).to.equal(0)
+    await rmdir(folder)
   })
 
   it('says so if the system allows no more threads', function () {

@@ -16,7 +16,8 @@ export async function answeringHosts(
 
 function succeeds([program, ...words]: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(program!, words, { env, stdio: 'ignore', timeout: ANSWER_MS, killSignal: 'SIGKILL' })
+    // A working folder that was removed is an error here: the launcher starts nothing there, on any host.
+    const child = spawn(program!, words, { cwd: process.cwd(), env, stdio: 'ignore', timeout: ANSWER_MS, killSignal: 'SIGKILL' })
     child.once('error', () => resolve(false))
     child.once('close', (status) => resolve(status === 0))
   })
