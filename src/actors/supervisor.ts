@@ -29,8 +29,8 @@ export interface SupervisorControlProtocol {
   train(): DeferredReply<LearnerReport[]>
 
   /**
-   * Starts further learners, up to this number in all, while the others train, so that `resizeNow` can let them join at once. Rejects with
-   * LEARNER_FAILED if one cannot be started; the others are not affected.
+   * Starts further learners, up to this number in all, while the others train, so that `resizeNow` can let them join at once; ends those beyond it that wait
+   * for that. Rejects with LEARNER_FAILED if one cannot be started; the others are not affected.
    */
   prepare(learners: number): DeferredReply<void>
 
@@ -147,7 +147,11 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   }
 
   prepare(learners: number): DeferredReply<void> {
-    return new DeferredReply(this.#prepare(learners))
+    const prepare = async () => {
+      await this.#endPrepared(learners)
+      await this.#startFurther(learners)
+    }
+    return new DeferredReply(this.#inTurn(prepare))
   }
 
   population(): PopulationStatus {
@@ -205,7 +209,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
 
   async resizeNow(learners: number): Promise<void> {
     this.#refuseTraining()
-    await this.#prepare(learners)
+    await this.#inTurn(() => this.#startFurther(learners))
     const all = [...this.#slots, ...this.#prepared]
     const joining = this.#prepared.slice(0, Math.max(0, learners - this.#slots.length))
     this.#prepared = []
@@ -272,10 +276,18 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   }
 
   /** One preparation runs after another. */
-  #prepare(learners: number): Promise<void> {
-    const prepared = this.#preparing.then(() => this.#startFurther(learners))
+  #inTurn(prepare: () => Promise<void>): Promise<void> {
+    const prepared = this.#preparing.then(prepare)
     this.#preparing = prepared.catch(() => {})
     return prepared
+  }
+
+  /** Ends the learners that wait to join beyond so many in all. Resolves once their memory is free. */
+  async #endPrepared(learners: number): Promise<void> {
+    const kept = Math.max(0, learners - this.#slots.length)
+    const ended = this.#prepared.slice(kept)
+    this.#prepared = this.#prepared.slice(0, kept)
+    await Promise.all(ended.map((slot) => slot.retire()))
   }
 
   async #startFurther(learners: number): Promise<void> {

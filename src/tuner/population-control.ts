@@ -16,7 +16,7 @@ export interface PopulationProgress extends GroupStatus {
 
 /** The learners of a run, whose number changes. */
 export interface ResizableLearners {
-  /** Starts further learners, up to this number in all, while the others train. */
+  /** Starts further learners, up to this number in all, while the others train, and ends those beyond it that were started so and have not joined. */
   prepare(learners: number): Promise<void>
   /** Sets their number while all of them rest. */
   resizeNow(learners: number): Promise<void>

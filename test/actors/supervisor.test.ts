@@ -228,6 +228,19 @@ describe('the supervisor, when the number of learners changes', () => {
     expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([3, 1])
   })
 
+  it('ends the learners that wait to join, where fewer are wanted', async () => {
+    await using system = new ActorSystem()
+    const { supervisor, idlers, members } = await idleSupervisor(system, 1)
+    const prepare = (learners: number) => supervisor.askWith({ deadline: Infinity }).prepare(learners)
+    await prepare(4)
+    await prepare(2)
+    for (const ended of idlers.slice(2)) expect(await ended.exited).to.deep.equal({ kind: 'stopped' })
+    await prepare(1)
+    expect(await idlers[1]!.exited).to.deep.equal({ kind: 'stopped' })
+    await supervisor.askWith({ deadline: Infinity }).resize(2)
+    expect(members()).to.deep.equal([0, 4])
+  })
+
   it('lets a learner that replaces a prepared one join no sooner than that one would have', async () => {
     await using system = new ActorSystem()
     const { supervisor, idlers, members } = await idleSupervisor(system, 1)

@@ -56,23 +56,23 @@ export class LearnersOfHosts implements HostLearners {
     this.#leader.order({ order: 'resized', learners: this.#learners })
   }
 
-  /** If one host cannot start its part, the learners that others have started end at the next change of the number. */
+  /** If one host cannot start its part, the learners that others have started end. */
   async prepare(learners: number): Promise<void> {
-    await this.#onAll((each, rank) => each.prepare(this.#host.learnersOf(learners, rank)))
+    const prepare = (count: number) => this.#onAll((each, rank) => each.prepare(this.#host.learnersOf(count, rank)))
+    try {
+      await prepare(learners)
+    } catch (error) {
+      await prepare(this.#learners).catch(() => {})
+      throw error
+    }
   }
 
   /** Nothing has changed on any host if this rejects because a learner cannot be started. */
   async resizeNow(learners: number): Promise<void> {
     const { size } = this.#host
     if (learners < size) throw invalidOption('learners', learners, `use at least ${size}: one for each host`)
-    const set = (count: number) => this.#onAll((each, rank) => each.resizeNow(this.#host.learnersOf(count, rank)))
-    try {
-      await this.prepare(learners)
-    } catch (error) {
-      await set(this.#learners)
-      throw error
-    }
-    await set(learners)
+    await this.prepare(learners)
+    await this.#onAll((each, rank) => each.resizeNow(this.#host.learnersOf(learners, rank)))
     this.#learners = learners
     this.#leader.order({ order: 'resized', learners })
   }
