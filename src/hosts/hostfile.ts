@@ -61,6 +61,20 @@ export function racksOf(hosts: readonly Host[]): string | undefined {
   return [...racks.values()].map((ranks) => ranks.join(',')).join(';')
 }
 
+/**
+ * All hosts, with the racks that the ranks of a start on some of them have been given: each is in the rack of its processes. One that has none, or processes in several, is in none.
+ */
+export function inGivenRacks(all: readonly Host[], started: readonly Host[], racks: readonly (readonly number[])[]): readonly Host[] {
+  const found = new Map<string, ReadonlySet<number>>()
+  let next = 0
+  for (const { name, slots } of started)
+    found.set(name, new Set(Array.from({ length: slots }, () => next++).map((rank) => racks.findIndex((ranks) => ranks.includes(rank)))))
+  return all.map((host) => {
+    const [rack = -1, ...others] = found.get(host.name) ?? []
+    return rack < 0 || others.length > 0 ? host : { ...host, rack: String(rack) }
+  })
+}
+
 /** Processes over hosts, as evenly as the slots allow; hosts without any are left out. Throws INVALID_OPTION if there are too few slots. */
 export function placed(processes: number, hosts: readonly Host[]): readonly Host[] {
   const slots = slotsOf(hosts)

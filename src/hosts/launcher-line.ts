@@ -11,6 +11,8 @@ export interface Launch {
   readonly programs?: readonly { readonly processes: number; readonly program: readonly string[] }[]
   /** Whether the program is told the racks of the hosts of this start, by `--racks`. */
   readonly tellsRacks?: boolean
+  /** Whether the program has racks of its own, which are of other hosts than those of this start: those that it is told replace them. */
+  readonly replacesRacks?: boolean
   /** Whether the program, by its flags or its config, sums rack by rack. */
   readonly sumsByRack?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
@@ -32,12 +34,23 @@ export function launcherLine(launcher: LauncherProgram, launch: Launch): readonl
   return [...line, ...openMpiPlacing(launch), ...each.flatMap((words, i) => (i === 0 ? words : [':', ...words]))]
 }
 
-/** The program, told its racks. A start whose hosts are all in one rack, as one may be after a loss, cannot sum by rack: it is the sharded one there, of which the last flag says so. */
-function programInRacks({ hosts, program, tellsRacks = false, sumsByRack = false }: Launch): readonly string[] {
+/**
+ * The program, told its racks. A start whose hosts are all in one rack, as one may be after a loss, or of which not all racks are known, cannot sum by rack: it is the sharded one there, of
+ * which the last flag says so.
+ */
+function programInRacks({
+  hosts,
+  processes,
+  program,
+  tellsRacks = false,
+  replacesRacks = false,
+  sumsByRack = false
+}: Launch): readonly string[] {
   if (!tellsRacks) return program
   const racks = racksOf(hosts)
   if (racks?.includes(';')) return [...program, '--racks', racks]
-  return sumsByRack ? [...program, '--exchange', 'sharded'] : program
+  const one = replacesRacks ? ['--racks', [...Array(processes).keys()].join(',')] : []
+  return [...program, ...one, ...(sumsByRack ? ['--exchange', 'sharded'] : [])]
 }
 
 /** Whether processes of this launcher can go on when one is lost: Open MPI has ULFM from version 5 on. */

@@ -14,6 +14,8 @@ export interface AgentOptions {
   readonly launch: Launch
   /** All that may take processes. */
   readonly allHosts: readonly Host[]
+  /** Whether the first start has racks of its own, which other hosts are told anew. */
+  readonly replacesRacks: boolean
   /** How many of the processes are hubs. */
   readonly hubs: number
   /** How many times the run may be started again. */
@@ -75,7 +77,7 @@ export class Agent {
 
   /** The start on the hosts that answer. */
   async #next(launch: Launch, cause: string): Promise<Launch> {
-    const { allHosts, hubs, hostsMin } = this.#options
+    const { launch: first, allHosts, replacesRacks, hubs, hostsMin } = this.#options
     // Slurm's allocation, or this machine.
     if (allHosts.length < 2) return launch
     const left = await this.#answering(launch)
@@ -83,9 +85,11 @@ export class Agent {
       const names = left.map(({ name }) => name).join(', ') || 'none'
       throw lost(`${cause}; of ${allHosts.length} hosts ${left.length} answer (${names}), and --hosts-min is ${hostsMin}`)
     }
-    const processes = Math.min(this.#options.launch.processes, slotsOf(left))
+    const processes = Math.min(first.processes, slotsOf(left))
     if (processes <= hubs) throw lost(`${cause}; the hosts that answer take ${processes} processes, and --hubs is ${hubs}`)
-    return { ...launch, hosts: placed(processes, left), processes }
+    const next = { ...first, hosts: placed(processes, left), processes }
+    const isElsewhere = spread(next) !== spread(first)
+    return replacesRacks && isElsewhere ? { ...next, tellsRacks: true, replacesRacks } : next
   }
 
   #answering({ programs: _, ...launch }: Launch): Promise<readonly Host[]> {

@@ -1,6 +1,6 @@
 import { builtMpi } from '../../engine/mpi.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
-import { placed, racksOf, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
+import { inGivenRacks, placed, racksOf, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
 import { canShrink, launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
 import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
 import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
@@ -78,10 +78,12 @@ async function runLaunch({ words, values, json, stack, output }: Given): Promise
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
   const overfits = trainings.some((training) => training.overfits)
   const restarts = jobs.length === 1 && first!.keepsCheckpoints ? settings.restarts : 0
+  const givenRacks = tellsRacks ? undefined : first!.racks
   return new Agent({
     launcher,
     launch,
-    allHosts: hosts,
+    allHosts: givenRacks ? inGivenRacks(hosts, launch.hosts, givenRacks) : hosts,
+    replacesRacks: givenRacks !== undefined,
     hubs,
     restarts,
     hostsMin: settings.hostsMin,

@@ -12,6 +12,8 @@ interface LaunchedTraining {
   readonly keepsCheckpoints: boolean
   /** Whether it sums rack by rack, by its flags or its config. */
   readonly sumsByRack: boolean
+  /** Those that its flags or its config give it. */
+  readonly racks?: readonly (readonly number[])[]
   /** Whether it finds out if its model can overfit a few batches, and fails without an error if not. */
   readonly overfits: boolean
 }
@@ -35,7 +37,13 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<L
   const chosen = await chosenConfig({ named: command.args[0], config })
   try {
     const { checkpoint, devices, overfit } = settingsOf(trainOptionsOf(values, chosen.options))
-    return { keepsCheckpoints: checkpoint !== undefined, sumsByRack: devices.exchange === 'racks', overfits: overfit !== undefined }
+    const { exchange, racks } = devices
+    return {
+      keepsCheckpoints: checkpoint !== undefined,
+      sumsByRack: exchange === 'racks',
+      overfits: overfit !== undefined,
+      ...(racks && { racks })
+    }
   } catch (error) {
     throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
   }

@@ -17,11 +17,12 @@ describe('A training that is launched', () => {
   it('sums by rack, and keeps checkpoints, by its flags or its config', async () => {
     const config = join(folder, 'by-rack.json')
     writeFileSync(config, JSON.stringify({ model: 'mlp', exchange: 'racks', checkpoint: { dir: folder } }))
-    const both = { keepsCheckpoints: true, sumsByRack: true, overfits: false }
+    const racks = [[0, 1], [2]] // prettier-ignore
+    const both = { keepsCheckpoints: true, sumsByRack: true, overfits: false, racks }
     expect(await trainingOf(['train', '--config', config, ...RACKS])).to.deep.equal(both)
     expect(await trainingOf(['train', config, ...RACKS])).to.deep.equal(both)
     expect(await trainingOf(['train', '--exchange', 'racks', '--checkpoint-dir', folder, ...RACKS])).to.deep.equal(both)
-    expect(await trainingOf(['train', ...RACKS])).to.deep.equal({ keepsCheckpoints: false, sumsByRack: false, overfits: false })
+    expect(await trainingOf(['train', ...RACKS])).to.deep.equal({ keepsCheckpoints: false, sumsByRack: false, overfits: false, racks })
     expect(await trainingOf(['train', config, '--exchange', 'sharded', ...RACKS])).to.include({ sumsByRack: false })
     expect(await trainingOf(['train', '--overfit', '2'])).to.include({ overfits: true })
   })
