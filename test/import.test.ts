@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 
 const INDEX = new URL('../src/index.js', import.meta.url).href
@@ -82,6 +85,22 @@ describe("import 'arbalest'", () => {
       const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
       expect(status, stderr).to.equal(0)
       expect(stdout).to.include(said)
+    }
+  }).timeout(60_000)
+
+  it('trains from a linked folder whose links Node.js keeps: there the threads have two copies of the runtime', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-linked-'))
+    try {
+      symlinkSync(fileURLToPath(new URL('../../', import.meta.url)), join(folder, 'linked'))
+      const index = pathToFileURL(join(folder, 'linked/dist/src/index.js')).href
+      const program = `import { train } from ${JSON.stringify(index)}
+        const { reason } = await train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 2 } }).finished; console.log(reason)`
+      const { stdout, stderr } = spawnSync(process.execPath, ['--preserve-symlinks', '--input-type=module', '-e', program], {
+        encoding: 'utf8'
+      })
+      expect(stdout, stderr).to.equal('completed\n')
+    } finally {
+      rmSync(folder, { recursive: true })
     }
   }).timeout(60_000)
 

@@ -1,6 +1,6 @@
 import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../own-module.js'
 import { shown } from '../errors.js'
-import { DeferredReply, type ActorClass } from '../runtime/actor.js'
+import { DeferredReply, isDeferred, type ActorClass } from '../runtime/actor.js'
 
 /** What a run needs as the answer of a method, in words, and whether an answer is that. */
 export interface NeededAnswer {
@@ -46,7 +46,7 @@ function checked<C extends ActorClass>(own: C, builtIn: C, mention: ModuleMentio
     }
     ;(Checked.prototype as unknown as Methods)[name] = function (this: object, ...args) {
       const answer = method.apply(this, [...args])
-      if (answer instanceof DeferredReply) return new DeferredReply(answer.value.then(check))
+      if (isDeferred(answer)) return new DeferredReply(answer.value.then(check))
       return answer instanceof Promise ? answer.then(check) : check(answer)
     }
   }

@@ -1,5 +1,5 @@
 import { ArbalestError, unknownName } from '../errors.js'
-import { DeferredReply, type ActorClass, type ActorHooks } from './actor.js'
+import { isDeferred, type ActorClass, type ActorHooks, type DeferredReply } from './actor.js'
 import { methodProxy, type ActorRef } from './actor-ref.js'
 import { checkMilliseconds, type Cancel } from './clock.js'
 import type { ActorContext, Children } from './context.js'
@@ -279,14 +279,6 @@ interface Watch {
 
 function tellAtExit(actor: ActorRef<object>, watch: Watch): void {
   void actor.exited.then((reason) => watch.heard?.(reason))
-}
-
-function isDeferred(value: unknown): value is DeferredReply<unknown> {
-  try {
-    return value instanceof DeferredReply
-  } catch {
-    return false
-  }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

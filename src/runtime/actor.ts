@@ -37,14 +37,30 @@ export async function loadActorClass(module: string, className: string): Promise
   return found as ActorClass
 }
 
+const DEFERRED = Symbol.for('arbalest.deferredReply')
+
 /** A reply that is sent when `value` settles, instead of at the end of its turn. Until then the actor handles other messages. */
 export class DeferredReply<T> {
   readonly value: Promise<T>
+
+  static {
+    Object.defineProperty(this.prototype, DEFERRED, { value: true })
+  }
 
   constructor(value: Promise<T>) {
     this.value = value
     // Marked as handled: the runtime listens only from the end of the turn, and then passes a rejection on.
     value.catch(() => {})
+  }
+}
+
+/** Not by its class: a thread may have two copies of this package, as under --preserve-symlinks, and an actor is of the one, its runtime of the other. */
+export function isDeferred(value: unknown): value is DeferredReply<unknown> {
+  try {
+    return typeof value === 'object' && value !== null && DEFERRED in value
+  } catch {
+    // A Proxy may throw at any access.
+    return false
   }
 }
 
