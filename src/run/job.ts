@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { types } from 'node:util'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
 import type { WatchedJob } from '../dashboard/run-watch.js'
@@ -319,7 +320,8 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       for (const each of this.#listeners.filter((one) => one.name === name)) {
         if (each.isOnce) this.#listeners = this.#listeners.filter((other) => other !== each)
         const answer = each.listener(event as never)
-        if (answer instanceof Promise) answer.catch((error: unknown) => this.#listenerThrew(error))
+        // A prompt has a Promise of its own.
+        if (types.isPromise(answer)) answer.catch((error: unknown) => this.#listenerThrew(error))
       }
     } catch (error) {
       this.#listenerThrew(error)

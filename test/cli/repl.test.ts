@@ -31,6 +31,21 @@ export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 
     expect(stdout).to.match(/stopped after/)
   })
 
+  it('stops a run of which an asynchronous listener fails that was typed at its prompt, and stays', async () => {
+    await using folder = await Folder.make()
+    const config = join(folder.path, 'run.mjs')
+    await writeFile(config, "export default { model: 'mlp', data: 'digits', learners: 1, batch: 8, until: { steps: 100_000_000 } }")
+    const repl = start(['repl', config], { env: { ARBALEST_TOP: 'off' } })
+    repl.child.stdin!.write("job.on('progress', async () => { throw new RangeError('of mine') }), 'listens'\n")
+    await repl.said('INTERNAL: of mine')
+    repl.child.stdin!.write("await job.finished.catch(({ message }) => 'because ' + message)\n")
+    await repl.said("'because of mine'")
+    repl.child.stdin!.end()
+    const { code, stderr } = await repl.ended
+    expect(stderr).to.equal('INTERNAL: of mine\n')
+    expect(code).to.equal(1)
+  })
+
   it('tells the failure of its run at the prompt by its code, and ends with it', async () => {
     await using folder = await Folder.make()
     const config = join(folder.path, 'run.mjs')
