@@ -48,19 +48,23 @@ function started({ file, options }: Awaited<ReturnType<typeof chosenConfig>>): J
   }
 }
 
-/** Writes what happens in the run above the line that is being typed. */
+/** Writes what happens in the run above the line that is being typed, and once the prompt is left, what is still to come. */
 async function show(job: Job, prompt: REPLServer): Promise<void> {
+  let isOpen = true
+  prompt.once('close', () => (isOpen = false))
+  const tell = (message: string) => {
+    prompt.output.write(`${isOpen && prompt.terminal ? '\r\x1b[K' : ''}${message}\n`)
+    // It would read from the terminal again, which keeps the process alive.
+    if (isOpen) prompt.displayPrompt(true)
+  }
   try {
     for await (const event of job) {
       const message = event.event === 'progress' ? undefined : eventMessage(event)
-      if (message === undefined) continue
-      prompt.output.write(`${prompt.terminal ? '\r\x1b[K' : ''}${message}\n`)
-      prompt.displayPrompt(true)
+      if (message !== undefined) tell(message)
     }
   } catch (error) {
     // `job.finished` rejects with it once the prompt is left.
     const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
-    prompt.output.write(`${code}: ${external(messageOf(error))}\n`)
-    prompt.displayPrompt(true)
+    tell(`${code}: ${external(messageOf(error))}`)
   }
 }

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
+import { skip } from '../support/skip.js'
 import { start } from './support/arbalest.js'
 
 describe('arbalest repl', function () {
@@ -44,6 +46,25 @@ export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 
     const { code, stderr } = await repl.ended
     expect(stderr).to.equal('INTERNAL: of mine\n')
     expect(code).to.equal(1)
+  })
+
+  /** Starts the command that follows in a terminal of its own. */
+  const IN_A_TERMINAL = ['bash', '-c', 'exec script --quiet --return --command "$(printf "%q " "$@")" /dev/null', '-']
+  const ENDLESS =
+    "export default { model: 'mlp', data: 'digits', learners: 1, batch: 8, until: { steps: 100_000_000 }, checkpoint: 'kept' }"
+
+  it('ends once its prompt is left, at a terminal too', async function () {
+    if (spawnSync('script', ['--version']).error) return skip(this, 'script, which makes terminals, is not installed')
+    await using folder = await Folder.make()
+    await writeFile(join(folder.path, 'run.mjs'), ENDLESS)
+    const repl = start(['repl', 'run.mjs'], { cwd: folder.path, env: { ARBALEST_TOP: 'off' }, through: IN_A_TERMINAL })
+    await repl.said('epoch 1.00')
+    repl.child.stdin!.write('.exit\n')
+    const late = setTimeout(() => repl.child.kill('SIGKILL'), 20_000)
+    const { code, signal, stdout } = await repl.ended
+    clearTimeout(late)
+    expect([code, signal], stdout).to.deep.equal([0, null])
+    expect(stdout).to.match(/stopped after/)
   })
 
   it('tells the failure of its run at the prompt by its code, and ends with it', async () => {
