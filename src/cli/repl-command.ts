@@ -2,11 +2,14 @@ import { start, type REPLServer } from 'node:repl'
 import { messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, train, type Job } from '../index.js'
+import { deferred } from '../runtime/promises.js'
 import { asTyped } from './as-typed.js'
 import type { DefineCommand } from './command.js'
 import { chosenConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit.js'
+import type { OutputLoss } from './output-loss.js'
 import { eventMessage } from './reporters/messages.js'
+import { StopOnSignal } from './stop-on-signal.js'
 import { external } from './text.js'
 import { trainOptionsOf } from './train-flags.js'
 
@@ -18,26 +21,37 @@ The prompt knows \`job\`, its \`actors\` and everything that 'arbalest' exports.
   > await actors.synchroniser.ask.set({ learningRate: 0.01 })
   > await actors.synchroniser.ask.resume()
 
-.exit or Ctrl-D stops the run at its next round.`
+.exit, Ctrl-D or a signal stops the run at its next round, as the end of the terminal does.`
 
-export const defineRepl: DefineCommand = (command, { finish }) => {
+export const defineRepl: DefineCommand = (command, { output, finish }) => {
   command
     .argument('[config]', 'a module that exports options (default: arbalest.config.ts of the working folder)')
     .addHelpText('after', NOTES)
-    .action(async (config: string | undefined) => finish(await runRepl(config)))
+    .action(async (config: string | undefined) => finish(await runRepl(config, output)))
 }
 
 /** `arbalest repl`: starts a run, and a prompt at which it is talked to. */
-async function runRepl(named: string | undefined): Promise<ExitCode> {
+async function runRepl(named: string | undefined, output: OutputLoss): Promise<ExitCode> {
   const config = await chosenConfig({ named })
   const job = started(config)
   const prompt = start({ prompt: '> ', useGlobal: false })
   Object.assign(prompt.context, arbalest, { arbalest, job, actors: job.actors })
   const shown = show(job, prompt)
-  await new Promise((resolve) => prompt.once('exit', resolve))
+  const left = deferred()
+  // What is typed may wait for ever: then the prompt, though it is closed, does not come to its end.
+  const leave = () => {
+    prompt.close()
+    left.resolve()
+  }
+  prompt.once('exit', left.resolve)
+  // A terminal that is closed cannot be read.
+  prompt.on('error', leave)
+  using signals = new StopOnSignal(leave)
+  output.continueAfterLoss(leave)
+  await left.promise
   job.stop()
   await shown
-  return (await job.finished).checkpoints === 'incomplete' ? EXIT.failed : EXIT.done
+  return (await job.finished).checkpoints === 'incomplete' ? EXIT.failed : (signals.exitCode ?? EXIT.done)
 }
 
 function started({ file, options }: Awaited<ReturnType<typeof chosenConfig>>): Job {

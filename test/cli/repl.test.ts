@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
 import { skip } from '../support/skip.js'
@@ -66,6 +66,21 @@ export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 
     expect([code, signal], stdout).to.deep.equal([0, null])
     expect(stdout).to.match(/stopped after/)
   })
+
+  for (const typed of ['', 'await new Promise(() => {})'])
+    it(`stops its run at a signal, and saves it${typed === '' ? '' : ', also while it waits for what was typed'}`, async () => {
+      await using folder = await Folder.make()
+      await writeFile(join(folder.path, 'run.mjs'), ENDLESS)
+      const repl = start(['repl', 'run.mjs'], { cwd: folder.path, env: { ARBALEST_TOP: 'off' } })
+      repl.child.stdin!.write(`${typed}\n`)
+      await repl.said('epoch 1.00')
+      const before = await readdir(join(folder.path, 'kept'))
+      repl.child.kill('SIGTERM')
+      const { code, stdout, stderr } = await repl.ended
+      expect(code, stderr).to.equal(143)
+      expect(stdout).to.match(/stopped after/)
+      expect(await readdir(join(folder.path, 'kept'))).to.not.deep.equal(before)
+    })
 
   it('tells the failure of its run at the prompt by its code, and ends with it', async () => {
     await using folder = await Folder.make()
