@@ -24,6 +24,8 @@ export class ProgressBar implements Reporter {
 
   show(event: JobEvent): void {
     if (event.event === 'progress') {
+      // Every change of the number of learners changes it, by whomever it is made.
+      this.#bar?.setTotal(event.iterations)
       this.#bar?.update(event.iteration, this.#values(event))
       return
     }
@@ -33,7 +35,6 @@ export class ProgressBar implements Reporter {
     }
     if (event.event === 'resumed') this.#bar?.update(event.iteration)
     if (event.event === 'wentBack') this.#bar?.update(0)
-    if (event.event === 'population') this.#bar?.setTotal(event.iterations)
     if (this.#tuning?.takes(event)) return
     if (event.event === 'finished') {
       this.close()

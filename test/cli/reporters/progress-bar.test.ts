@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { ProgressBar } from '../../../src/cli/reporters/progress-bar.js'
-import type { JobEvent, StartedEvent } from '../../../src/index.js'
+import type { JobEvent, ProgressEvent, StartedEvent } from '../../../src/index.js'
 
 const SKIPPED: JobEvent = { event: 'sampleSkipped', item: 'photos/7.png', reason: 'no image', skipped: 1 }
 const SET_ASIDE: JobEvent = { event: 'setAside', checkpoints: [{ folder: 'run/600', movedTo: 'run/600.aside', reason: 'cut short' }] }
@@ -24,7 +24,7 @@ const STARTED: StartedEvent = {
 
 describe('The progress bar', () => {
   const shown = (events: readonly JobEvent[]): string => {
-    const output = new PassThrough()
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
     const bar = new ProgressBar(output)
     for (const event of events) bar.show(event)
     bar.close()
@@ -40,4 +40,23 @@ describe('The progress bar', () => {
         .to.include('photos/7.png was skipped: no image; 1 so far\n')
         .and.include('moved aside: run/600 to run/600.aside: cut short\n')
     })
+
+  it('is as full as the run is far, also after a program has changed the number of learners', () => {
+    const progress = (iteration: number, iterations: number, learners: number): ProgressEvent => ({
+      event: 'progress',
+      iteration,
+      iterations,
+      epoch: 0.5,
+      loss: 1,
+      learningRate: 0.1,
+      learners,
+      imagesPerSecond: 10,
+      dataWait: 0,
+      seconds: iteration / 10
+    })
+    const resized: JobEvent = { event: 'intervened', intervention: { round: 20, iteration: 20, kind: 'resize', learners: 1 } }
+    const percentages = shown([STARTED, progress(20, 50, 2), resized, progress(40, 80, 1), SKIPPED]).match(/\d+%(?=  epoch)/g)
+    expect(percentages).to.include('40%')
+    expect(percentages!.at(-1)).to.equal('50%')
+  })
 })
