@@ -128,6 +128,36 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('shows of many runs the curves of the newest, and the one in its header that all is shown of', async () => {
+    const boards = Array.from({ length: 20 }, (_, i) => newBoard(`run ${i} of many that are told apart`))
+    for (const board of boards) {
+      board.take(startedWith(1), BEGAN)
+      board.take(progressAt(10), BEGAN + 10)
+      board.take({ event: 'failed', code: 'INTERNAL', message: 'all of it' }, BEGAN + 11)
+    }
+    const dashboard = await openDashboard(...boards)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    const isSeen = (id: string) => `(() => {
+      const [chip, group] = ['#focus-${id}', '#runs'].map((each) => document.querySelector(each)?.getBoundingClientRect())
+      return chip && chip.top >= group.top && chip.bottom <= group.bottom && chip.left >= group.left && chip.right <= group.right
+    })()`
+    for (const width of [1280, 390]) {
+      await page.setViewport({ width, height: 900 })
+      await page.reload({ waitUntil: 'domcontentloaded' })
+      await awaitText(page, '#title', /^19: /)
+      await awaitTrue(page, isSeen('19'))
+      expect(await page.evaluate(`document.querySelectorAll('#runs input:checked').length`)).to.equal(8)
+      expect(await textOf(page, '#charts .readout')).to.match(/12: .*19: /)
+      expect(await page.evaluate(isSeen('0'))).to.equal(false)
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).to.equal(true)
+    }
+    await page.focus('#focus-2')
+    await page.keyboard.press('Enter')
+    await awaitText(page, '#title', /^2: /)
+    await awaitTrue(page, isSeen('2'))
+    expect(faults).to.deep.equal([])
+  })
+
   it('says why it shows nothing where too many pages watch the run', async () => {
     const dashboard = await openDashboard(newBoard())
     const streams = Array.from({ length: MOST_VIEWERS }, () => new Stream(dashboard.url))

@@ -39,4 +39,22 @@ describe('a run as the page knows it', () => {
     runs.focus('a')
     expect([runs.focused!.id, runs.isDrawn('a')]).to.deep.equal(['a', true])
   })
+
+  it('draws the newest of more runs than there are colours, each in its own, and those that were chosen', () => {
+    const runs = new PageRuns()
+    const drawn = () => runs.drawn.map(({ id }) => id).join('')
+    runs.take({ runs: 'abcdefghij'.split('').map((id) => newBoard(id).whole()) })
+    expect(drawn()).to.equal('cdefghij')
+    expect(runs.drawn).to.include(runs.focused)
+    expect(new Set(runs.drawn.map((run) => runs.colourOf(run))).size).to.equal(8)
+    // A folder of logs is followed on.
+    runs.draw('c', true)
+    runs.draw('e', false)
+    runs.take({ runs: [newBoard('k').whole()] })
+    expect(drawn()).to.equal('cdfghijk')
+    const training = newBoard('b')
+    training.take(startedWith(1), BEGAN)
+    runs.take({ runs: [training.whole()] })
+    expect([runs.focused!.id, drawn()]).to.deep.equal(['b', 'bcdfghijk'])
+  })
 })

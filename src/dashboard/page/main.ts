@@ -105,6 +105,10 @@ function showRuns(): void {
   const held = document.activeElement instanceof HTMLElement && group.contains(document.activeElement) ? document.activeElement.id : ''
   group.replaceChildren(...runs.all.map(runChip))
   if (held !== '') document.getElementById(held)?.focus()
+  // Among many runs, of which the header shows a part.
+  if (group.dataset['focused'] === runs.focused?.id) return
+  group.dataset['focused'] = runs.focused?.id ?? ''
+  group.querySelector('[data-focused=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }
 
 function runChip(run: PageRun, i: number): HTMLElement {

@@ -64,17 +64,15 @@ export class PageRun {
 /** All runs, and which of them are shown. */
 export class PageRuns {
   readonly #runs = new Map<string, PageRun>()
-  readonly #hidden = new Set<string>()
+  /** Whether the curves of a run are drawn, of those of which it was said. */
+  readonly #isDrawn = new Map<string, boolean>()
   #focused: string | undefined
 
   take({ runs }: DashboardUpdate): void {
     for (const update of runs) {
       const run = this.#runs.get(update.id) ?? new PageRun(update.id)
       run.take(update)
-      if (this.#runs.has(update.id)) continue
       this.#runs.set(update.id, run)
-      // Curves of more runs than there are colours cannot be told apart.
-      if (this.#runs.size > COLOURS) this.#hidden.add(update.id)
     }
   }
 
@@ -90,7 +88,7 @@ export class PageRuns {
 
   focus(id: string): void {
     this.#focused = id
-    this.#hidden.delete(id)
+    this.#isDrawn.set(id, true)
   }
 
   /** The number of a run, and what tells it from the others. */
@@ -106,15 +104,15 @@ export class PageRuns {
 
   /** The runs whose curves are drawn. */
   get drawn(): readonly PageRun[] {
-    return this.all.filter(({ id }) => !this.#hidden.has(id))
+    return this.all.filter(({ id }) => this.isDrawn(id))
   }
 
+  /** Unless something else was chosen, the newest runs are drawn, and the one of which everything is shown: curves of more runs than there are colours cannot be told apart. */
   isDrawn(id: string): boolean {
-    return !this.#hidden.has(id)
+    return this.#isDrawn.get(id) ?? [this.focused, ...this.all.slice(-COLOURS)].some((run) => run?.id === id)
   }
 
   draw(id: string, isDrawn: boolean): void {
-    if (isDrawn) this.#hidden.delete(id)
-    else this.#hidden.add(id)
+    this.#isDrawn.set(id, isDrawn)
   }
 }
