@@ -1,5 +1,5 @@
 import { HandleScope } from '../engine/handle-scope.js'
-import type { Handle, HostsSpec } from '../engine/contract.js'
+import type { Handle, HostsSpec, LeaseTurns } from '../engine/contract.js'
 import { engine } from '../engine/native.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import { isFirstProcess } from '../hosts/tenants.js'
@@ -96,6 +96,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly #handles = new HandleScope(engine)
   readonly #admission: Admission
   readonly #hosts: CrossedHosts | undefined
+  /** How the jobs share the device now. */
+  #mode: LeaseTurns['mode'] = 'shared'
 
   /** `linkOf`: for tests; that of the launcher if omitted. */
   constructor(given: readonly TrainOptions[], options: CrossoverOptions, linkOf?: LinkToHosts) {
@@ -124,7 +126,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     })
     const emit = (event: PolicyEvent) => this.#stream.push(event)
     const sharesLink = link !== undefined || this.#hosts !== undefined
-    const scheduler = { engine, lease, policy, shares, sharesLink, emit }
+    const scheduler = { engine: this.#engineOfScheduler(), lease, policy, shares, sharesLink, emit }
     // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
     // Their events are read from now on: some come before the scheduler is there.
     const events = this.jobs.map((job) => job[Symbol.asyncIterator]())
@@ -147,12 +149,22 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     lease: Handle
   ): Promise<JobsWatch> {
     const { JobsWatch: Watch } = await import('../dashboard/jobs-watch.js')
-    const holder = () => {
+    const status = () => {
+      if (this.#mode === 'shared') return 'all may compute at any time'
       const job = engine.leaseHolder(lease)
       return job < 0 ? 'no job has a turn now' : `job ${job} computes now`
     }
-    const seconds = () => engine.leaseFigures(lease).map((job) => job.seconds)
-    return Watch.open({ ...options, device: { status: holder, seconds } })
+    const seconds = () => (this.#mode === 'shared' ? undefined : engine.leaseFigures(lease).map((job) => job.seconds))
+    return Watch.open({ ...options, device: { status, seconds } })
+  }
+
+  /** The engine, as the scheduler needs it: how the jobs share the device is known here, too. */
+  #engineOfScheduler(): DeviceSchedulerOptions['engine'] {
+    const setLease = (lease: Handle, turns: LeaseTurns) => {
+      engine.setLease(lease, turns)
+      this.#mode = turns.mode
+    }
+    return { setLease, leaseFigures: (lease) => engine.leaseFigures(lease), leaseHolder: (lease) => engine.leaseHolder(lease) }
   }
 
   async #train(options: DeviceSchedulerOptions, events: readonly AsyncIterator<JobEvent, undefined>[]): Promise<CrossoverFinishedEvent> {

@@ -19,8 +19,8 @@ export interface JobsWatchOptions {
 export interface SharedDeviceFigures {
   /** In words. */
   readonly status: () => string
-  /** For which each job has had the device so far. */
-  readonly seconds: () => readonly number[]
+  /** For which each job has had the device so far; undefined while none has turns. */
+  readonly seconds: () => readonly number[] | undefined
 }
 
 /** Watches the jobs of this process: shows them on one page, and tells Prometheus. Ends with the last of them. */
@@ -30,7 +30,7 @@ export class JobsWatch implements DashboardSource {
   readonly #left: Set<RunWatch> = new Set()
   #dashboard: Dashboard | undefined
   #metrics: MetricsServer | undefined
-  #device: { readonly seconds: readonly number[]; readonly at: number } | undefined
+  #device: { readonly seconds: readonly number[] | undefined; readonly at: number } | undefined
 
   private constructor(options: JobsWatchOptions) {
     this.#options = options
@@ -91,8 +91,8 @@ export class JobsWatch implements DashboardSource {
     if (!before || at <= before.at) return
     const status = device.status()
     for (const [job, { board }] of this.#watches.entries()) {
-      const share = ((seconds[job] ?? 0) - (before.seconds[job] ?? 0)) / (at - before.at)
-      if (!board.isOver) board.share(Math.min(1, Math.max(0, share)), status, Date.now() / 1000)
+      const share = seconds && before.seconds && ((seconds[job] ?? 0) - (before.seconds[job] ?? 0)) / (at - before.at)
+      if (!board.isOver) board.share(share === undefined ? null : Math.min(1, Math.max(0, share)), status, Date.now() / 1000)
     }
   }
 

@@ -163,8 +163,8 @@ export class RunBoard {
     }
   }
 
-  /** Which share of the device this job had since the last call, and in which words. */
-  share(share: number, sharing: string, now: number): void {
+  /** Which share of the device this job had since the last call, null if no job had turns, and how it is shared in words. */
+  share(share: number | null, sharing: string, now: number): void {
     this.#curve('device', DEVICE).push([this.#secondsAt(now), share])
     this.#set({ sharing })
   }

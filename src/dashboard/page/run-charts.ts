@@ -40,7 +40,7 @@ export class RunCharts {
   })
   readonly #device = new Chart({
     title: 'Who holds the device, over time',
-    hint: 'The share of the time for which each job computes, where several jobs take turns.',
+    hint: 'The share of the time for which each job computes, while they take turns; a gap where all may compute at any time.',
     y: (value) => percentText(value),
     axis: (value) => `${axisText(100 * value)}%`,
     least: [0, 1],

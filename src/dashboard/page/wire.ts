@@ -33,7 +33,7 @@ export const COLUMNS = {
   evaluated: ['iteration', 'seconds', 'testLoss', 'testAccuracy', 'testR2'],
   /** Of one place of the population: until when, its learner, what it did (`STATES`), the shares of its time that it waited and averaged, and its distance. */
   place: ['seconds', 'learner', 'state', 'waiting', 'averaging', 'distance'],
-  /** Of jobs that share a device: until when, and the share of that time for which this job computed. */
+  /** Of jobs that share a device: until when, and the share of that time for which this job computed; null where jobs did not take turns. */
   device: ['seconds', 'share']
 } as const
 
