@@ -222,6 +222,7 @@ export class RunBoard {
       }
       case 'started': {
         const { event: _, bytesPerLearner, bytesShared, hosts = 1, ...known } = event
+        const { recomputedBytes, movedBytes = 0, predictedSlowdown: slowdown = 1 } = event
         const { model, data, learners, batch, precision, synchroniser, seed, parameters, samples, iterations } = known
         if (!this.#facts.isLive) this.#set({ name: `${model} on ${data}, ${this.id}` })
         this.#set({
@@ -239,8 +240,9 @@ export class RunBoard {
           hosts
         })
         const one = { learners, learnerBytes: bytesPerLearner, sharedBytes: bytesShared }
-        this.#set({ memory: { devices: [one], resident: null, heap: null } })
-        this.#set({ memory: { devices: this.#memoryBy(learners), resident: null, heap: null } })
+        const restored = recomputedBytes === undefined ? null : { recomputedBytes, movedBytes, slowdown }
+        this.#set({ memory: { devices: [one], resident: null, heap: null, restored } })
+        this.#set({ memory: { ...this.#facts.memory!, devices: this.#memoryBy(learners) } })
         return this.#lanes(at, learners, 'training')
       }
       case 'levels': {

@@ -201,6 +201,19 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('tells what a step costs that fits into memory only by restoring activations', async () => {
+    const [limited, whole] = ['limited', 'whole'].map((id) => newBoard(id)) as [RunBoard, RunBoard]
+    limited.take({ ...startedWith(1), recomputedBytes: 85_100_000, movedBytes: 16_300_000, predictedSlowdown: 4.5812 }, BEGAN)
+    whole.take(startedWith(1), BEGAN)
+    const dashboard = await openDashboard(whole, limited)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#memory', /To fit, a step computes 85\.1 MB again and moves 16\.3 MB: 4\.58 times its time, as predicted\.$/)
+    await page.focus('#focus-0')
+    await page.keyboard.press('Enter')
+    await awaitText(page, '#memory', /^Device 0: 43\.0 MB(?!.*To fit)/)
+    expect(faults).to.deep.equal([])
+  })
+
   it('names each of several runs by what differs, in the colour of its curves, and fits a telephone', async () => {
     const long = 'a-learner-of-my-own-with-a-name-that-is-far-too-long-for-a-telephone.mjs'
     const boards = ['a', long].map((learner, i) => {

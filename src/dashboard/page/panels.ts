@@ -96,12 +96,12 @@ function fill(id: string, happenings: readonly Happening[], none: string): void 
 
 export function showMemory({ facts: { memory } }: PageRun): void {
   const target = byId('memory')
-  const key = JSON.stringify(memory?.devices) + Math.round((memory?.resident ?? 0) / 5e6)
+  const key = JSON.stringify([memory?.devices, memory?.restored, Math.round((memory?.resident ?? 0) / 5e6)])
   if (target.dataset['key'] === key) return
   target.dataset['key'] = key
   if (!memory) return target.replaceChildren(element('p', { class: 'hint' }, 'Not known yet.'))
   const most = Math.max(...memory.devices.map(bytesOf))
-  target.replaceChildren(...memory.devices.map((device, i) => memoryBar(device, i, most)), ...processMemory(memory))
+  target.replaceChildren(...memory.devices.map((device, i) => memoryBar(device, i, most)), ...processMemory(memory), ...restoredIn(memory))
 }
 
 type DeviceMemory = MemoryFacts['devices'][number]
@@ -133,6 +133,15 @@ function processMemory({ resident, heap }: MemoryFacts): readonly HTMLElement[] 
     element('small', {}, `JavaScript ${bytesText(heap)}`)
   )
   return [element('div', { class: 'barred' }, line)]
+}
+
+/** What a limit of memory costs. */
+function restoredIn({ restored }: MemoryFacts): readonly HTMLElement[] {
+  if (restored === null) return []
+  const { recomputedBytes, movedBytes, slowdown } = restored
+  const moves = movedBytes > 0 ? ` and moves ${bytesText(movedBytes)}` : ''
+  const again = `To fit, a step computes ${bytesText(recomputedBytes)} again${moves}: ${slowdown.toFixed(2)} times its time, as predicted.`
+  return [element('p', { class: 'hint' }, again)]
 }
 
 export function showLevels({ facts }: PageRun): void {

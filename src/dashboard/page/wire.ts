@@ -116,6 +116,8 @@ export interface MemoryFacts {
   /** Of the process now; null if it is not this one. */
   readonly resident: number | null
   readonly heap: number | null
+  /** Of a step that fits only by restoring activations: what it computes again and moves to the second tier, and the factor of its time that was predicted. */
+  readonly restored: { readonly recomputedBytes: number; readonly movedBytes: number; readonly slowdown: number } | null
 }
 
 export interface LevelFacts {
