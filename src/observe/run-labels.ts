@@ -13,9 +13,9 @@ const TOLD_FIRST = [
   'until.epochs',
   'until.steps'
 ]
-/** Files, folders and ports; and what follows from another option. */
+/** Files, folders and ports, functions that watch; and what follows from another option. */
 const UNTOLD =
-  /^(log|logDir|tensorboard|trace|dataDir|signal|checkpoint|dashboard|metricsPort|population|supervision)(\.|$)|^until\.minDelta$|^learningRateScale$/
+  /^(log|logDir|tensorboard|trace|dataDir|signal|checkpoint|dashboard|metricsPort|population|supervision|onStep|onEvaluated|onEvaluatedDeadline)(\.|$)|^until\.minDelta$|^learningRateScale$/
 /** Names for paths that say little by themselves, or are long. */
 const SHORT: Readonly<Record<string, string>> = {
   'optimiser.learningRate.learningRate': 'rate',

@@ -54,6 +54,10 @@ describe('what tells runs apart', () => {
 
   it('is not where runs are recorded, and nothing between equal runs', () => {
     expect(told({}, { logDir: 'b', metricsPort: 9464, checkpoint: { dir: 'c' } })).to.deep.equal(['', ''])
+    expect(told({}, { onStep: '[function onStep]', onEvaluated: '[function onEvaluated]', onEvaluatedDeadline: 60_000 })).to.deep.equal([
+      '',
+      ''
+    ])
     expect(distinctions([])).to.deep.equal([])
   })
 })
