@@ -70,6 +70,10 @@ describe('the dashboard in Chromium', function () {
     for (const each of [page, second.page]) {
       await awaitText(each, '#connection', /ended/)
       await awaitText(each, '#state', /^stopped$/)
+      await awaitText(each, '#said', /^mlp on digits, stopped: iteration [1-9]/)
+      await awaitText(each, 'title', /^stopped: mlp on digits – Arbalest$/)
+      // The numbers of its last look are not those of its end.
+      expect(await textOf(each, '#orbit-said')).to.equal('')
     }
     expect([...first.faults, ...second.faults]).to.deep.equal([])
   })
@@ -198,6 +202,22 @@ describe('the dashboard in Chromium', function () {
 
     board.take({ event: 'run', options: { learners: 2, population: { tuning } }, versions: { arbalest: '0', node: '0' } }, BEGAN + 102)
     await awaitTrue(page, `!${elementAt('#tuner')}.parentElement.hidden`)
+    expect(faults).to.deep.equal([])
+  })
+
+  it('says whose distances its chart leaves out', async () => {
+    const [few, many] = [8, 12].map((learners) => {
+      const board = newBoard(`${learners}`, { isLive: false })
+      board.take(startedWith(learners), BEGAN)
+      return board
+    }) as [RunBoard, RunBoard]
+    const dashboard = await openDashboard(few, many)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    const hint = '#charts article:nth-of-type(5) .hint'
+    await awaitText(page, hint, /Those of the first 8 of 12 places: the table of the learners has all\.$/)
+    await page.focus('#focus-0')
+    await page.keyboard.press('Enter')
+    await awaitText(page, hint, /as the learning rate falls\.$/)
     expect(faults).to.deep.equal([])
   })
 

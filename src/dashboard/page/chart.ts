@@ -45,6 +45,7 @@ export class Chart {
   readonly #options: ChartOptions
   readonly #plot = element('div', { class: 'chart-plot' })
   readonly #place = element('span', { class: 'place' })
+  readonly #hint = element('p', { class: 'hint' })
   readonly #readout = element('p', { class: 'readout' })
   readonly #table = element('table')
   readonly #details: HTMLDetailsElement
@@ -63,7 +64,8 @@ export class Chart {
     this.#details.addEventListener('toggle', () => this.#fillTable())
     this.#plot.setAttribute('role', 'img')
     const heading = element('div', { class: 'heading' }, element('div', {}, element('h2', {}, title), this.#place), this.#readout)
-    this.card = element('article', { class: 'card chart' }, heading, element('p', { class: 'hint' }, hint), this.#plot, this.#details)
+    say(this.#hint, hint)
+    this.card = element('article', { class: 'card chart' }, heading, this.#hint, this.#plot, this.#details)
     new ResizeObserver(() => this.#resize()).observe(this.#plot)
   }
 
@@ -82,6 +84,11 @@ export class Chart {
     } else this.#uplot.setData(this.#data)
     this.#tell(this.#uplot?.cursor.idx)
     this.#fillTable()
+  }
+
+  /** Says something of what is shown at present, besides what the chart always shows. */
+  remark(text: string): void {
+    say(this.#hint, `${this.#options.hint} ${text}`.trim())
   }
 
   /** Whether no curve has a value. */

@@ -2,7 +2,7 @@ import { byId, drawn, say } from './dom.js'
 import { counted, countText, numberText } from './format.js'
 import { placesOf } from './lanes.js'
 import type { PageRun } from './run-state.js'
-import { STATES } from './wire.js'
+import { isOver, STATES } from './wire.js'
 
 const NEAR = 46
 const FAR = 140
@@ -44,8 +44,9 @@ export class Orbit {
     }
     const mean = known.reduce((sum, each) => sum + each, 0) / known.length
     const { learners, round, isLive } = run.facts
+    const isTold = isLive && round > 0 && !isOver(run.facts)
     const far = known.length > 0 ? `, on average ${numberText(mean)} from the central model` : ''
-    say(this.#said, isLive && round > 0 ? `Round ${countText(round)}: ${counted(learners, 'learner')}${far}.` : '')
+    say(this.#said, isTold ? `Round ${countText(round)}: ${counted(learners, 'learner')}${far}.` : '')
   }
 
   #draw(places: number): void {

@@ -20,7 +20,7 @@ export function showSummary({ facts }: PageRun, among?: { readonly title: string
     byId('progressed'),
     `${percentText(share)}, iteration ${countText(iteration)}, epoch ${epoch.toFixed(2)}, ${timeText(seconds)} of training${left}`
   )
-  document.title = `${percentText(share)} ${among?.title ?? name} – Arbalest`
+  document.title = `${isOver(facts) ? `${state}:` : percentText(share)} ${among?.title ?? name} – Arbalest`
   byId('figures').replaceChildren(
     ...figuresOf(facts).map(([label, value, note = '']) =>
       element('div', { class: 'figure' }, element('dt', {}, label), element('dd', {}, value, element('small', {}, note && ` ${note}`)))
@@ -63,7 +63,7 @@ export function saidOf({ facts }: PageRun): string {
   const { name, state, iteration, loss, learners, testAccuracy, testR2 } = facts
   const quality = testAccuracy === null && testR2 === null ? [] : qualityOf(facts).map(([label, value]) => `${label} ${value}`)
   const figures = [`iteration ${countText(iteration)}`, `loss ${numberText(loss)}`, ...quality, counted(learners, 'learner')]
-  return `${name} is ${state}: ${figures.join(', ')}.`
+  return `${name}, ${state}: ${figures.join(', ')}.`
 }
 
 export function showHappenings({ happenings, facts }: PageRun): void {

@@ -112,7 +112,11 @@ export class RunCharts {
   }
 
   #showDistance(run: PageRun): void {
-    const series = Array.from({ length: Math.min(MOST_PLACES, placesOf(run)) }, (_, place) => ({
+    const places = placesOf(run)
+    this.#distance.remark(
+      places > MOST_PLACES ? `Those of the first ${MOST_PLACES} of ${places} places: the table of the learners has all.` : ''
+    )
+    const series = Array.from({ length: Math.min(MOST_PLACES, places) }, (_, place) => ({
       label: `place ${place}`,
       colour: `series-${place}`,
       ...distancesOf(run, place)
