@@ -4,6 +4,8 @@ import { CHART_STYLE } from '../svg-file.js'
 
 /** The most points of a curve: a plot cannot show the several losses per second of a long run, nor its measurements of every few steps. */
 const MAX_POINTS = 400
+/** Of a panel; the name of a run below it may be as long. */
+const WIDTH = 420
 
 type Panels = Extract<TopLevelSpec, { hconcat: unknown }>['hconcat']
 
@@ -59,7 +61,7 @@ interface Panel {
 function panel({ title, what, format, type, names, epochs }: Panel, layers: Layer[]) {
   return {
     title,
-    width: 420,
+    width: WIDTH,
     height: 280,
     encoding: {
       x: {
@@ -81,7 +83,7 @@ function panel({ title, what, format, type, names, epochs }: Panel, layers: Laye
         type: 'nominal',
         title: null,
         scale: { domain: names, scheme: 'tableau10' },
-        legend: { orient: 'bottom', columns: 1 }
+        legend: { orient: 'bottom', columns: 1, labelLimit: WIDTH }
       }
     },
     layer: layers

@@ -101,6 +101,19 @@ describe('arbalest runs', function () {
     expect((await readFile(at('measured.svg'), 'utf8')).length).to.be.below(1e6)
   })
 
+  it('names each run in whole below its curves', async () => {
+    const name = '20261129-130448-f347'
+    const events = [
+      { event: 'run', options: {} },
+      { event: 'started', model: 'drawn-digits', data: 'digits-of-mine', learners: 2 },
+      { event: 'evaluated', iteration: 1, epoch: 1, testLoss: 1, testAccuracy: 0.5 }
+    ]
+    await writeFile(at('named.jsonl'), events.map((event) => `${JSON.stringify({ run: name, time: 1, ...event })}\n`).join(''))
+    const { code, stderr } = await run(['runs', at('named.jsonl'), '--plot', at('named.svg')])
+    expect(code, stderr).to.equal(0)
+    expect(await readFile(at('named.svg'), 'utf8')).to.match(new RegExp(`${name} +drawn-digits on digits-of-mine<`))
+  })
+
   it('lists and compares hundreds of logs with few open files and little memory', async () => {
     const logs = 300
     const line = (name: string, event: object) => `${JSON.stringify({ run: name, time: 1, ...event })}\n`
