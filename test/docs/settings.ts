@@ -123,7 +123,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   'docs/text-classification.md': {
     smaller: [
       [/8080/g, TEXT_PORT],
-      [/epochs: 1 /, 'steps: 4 ']
+      [/epochs: 6 /, 'steps: 4 ']
     ],
     prints: /(?=.*predicted opinion,probability)(?=.*"name":"good")/s
   },
