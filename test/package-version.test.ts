@@ -45,16 +45,34 @@ describe("The package's version", () => {
   })
 
   it('is asked for first in a bundle in CommonJS, which has no addresses of modules', async function () {
-    const esbuild = fileURLToPath(new URL('../../bench/node_modules/.bin/esbuild', import.meta.url))
-    if (!existsSync(esbuild)) skip(this, 'the packages of the bench are not installed')
     await using folder = await Folder.make()
-    const index = new URL('../src/index.js', import.meta.url)
-    const app = await folder.write('app.mjs', Buffer.from(`import { train } from ${JSON.stringify(fileURLToPath(index))}; train({})`))
-    const bundle = join(folder.path, 'app.cjs')
-    const flags = ['--bundle', '--platform=node', '--log-level=error', `--outfile=${bundle}`]
-    expect(spawnSync(esbuild, [app, ...flags], { encoding: 'utf8' }).stderr).to.equal('')
-    const { status, stderr } = spawnSync(process.execPath, [bundle], { encoding: 'utf8' })
-    expect(stderr).to.include('leave it out of your bundle').and.to.include("code: 'INVALID_STATE'")
-    expect(status).to.equal(1)
+    await refusedInCommonJs(this, folder, fileURLToPath(new URL('../src/index.js', import.meta.url)))
+  }).timeout(60_000)
+
+  it('is asked for first in such a bundle of the package as it is released', async function () {
+    const release = new URL('../../scripts/release/', import.meta.url)
+    if (!existsSync(new URL('node_modules/esbuild', release))) skip(this, 'the packages of the release are not installed')
+    const { bundleModules } = (await import(new URL('bundle.js', release).href)) as {
+      readonly bundleModules: (folder: string, entries: readonly string[]) => Promise<number>
+    }
+    await using folder = await Folder.make()
+    const modules = join(folder.path, 'modules')
+    const isTaken = (path: string) => !/\.(map|ts|tsbuildinfo)$/.test(path)
+    cpSync(fileURLToPath(new URL('../src/', import.meta.url)), modules, { recursive: true, filter: isTaken })
+    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder.path, 'node_modules'))
+    await bundleModules(modules, ['index.js', 'actors/index.js', 'cli/main.js'])
+    await refusedInCommonJs(this, folder, join(modules, 'index.js'))
   }).timeout(60_000)
 })
+
+async function refusedInCommonJs(context: Mocha.Context, folder: Folder, index: string): Promise<void> {
+  const esbuild = fileURLToPath(new URL('../../bench/node_modules/.bin/esbuild', import.meta.url))
+  if (!existsSync(esbuild)) skip(context, 'the packages of the bench are not installed')
+  const app = await folder.write('app.mjs', Buffer.from(`import { train } from ${JSON.stringify(index)}; train({})`))
+  const bundle = join(folder.path, 'app.cjs')
+  const flags = ['--bundle', '--platform=node', '--log-level=error', `--outfile=${bundle}`]
+  expect(spawnSync(esbuild, [app, ...flags], { encoding: 'utf8' }).stderr).to.equal('')
+  const { status, stderr } = spawnSync(process.execPath, [bundle], { encoding: 'utf8' })
+  expect(stderr).to.include('leave it out of your bundle').and.to.include("code: 'INVALID_STATE'")
+  expect(status).to.equal(1)
+}

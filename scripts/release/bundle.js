@@ -5,6 +5,9 @@ import { dirname, join, relative } from 'node:path'
 /** A module that another one names by its address, for a thread or to load it later: `new URL('./learner.js', import.meta.url)`. */
 const NAMED = /(?<!\bfrom |\bimport |\bimport\()'(\.\.?\/[\w./-]+\.js)'/g
 
+/** Throws where it has no address. */
+const REFUSING = 'package-version.js'
+
 /** Modules that a browser loads. */
 const PAGE = 'dashboard/page/'
 
@@ -71,8 +74,11 @@ function keepAddresses(folder) {
         if (!text.includes('import.meta.url')) return { contents: text }
         const { code } = await transform(text, { define: { 'import.meta.url': 'ownAddress' }, target: 'esnext' })
         const address = `new URL(${JSON.stringify(`../${relative(folder, path)}`)}, import.meta.url).href`
-        // A bundle in CommonJS has no address, which is refused by name.
-        return { contents: `const ownAddress = import.meta.url && ${address}\n${code}` }
+        // Somebody else's bundle in CommonJS has no addresses. Files keep no other order than that of what they take from each other: this takes first
+        // from the module that refuses such a bundle.
+        if (relative(folder, path) === REFUSING) return { contents: `const ownAddress = import.meta.url && ${address}\n${code}` }
+        const refusal = `import { refuseBundle as refuse } from ${JSON.stringify(join(folder, REFUSING))}`
+        return { contents: `${refusal}\nconst ownAddress = import.meta.url ? ${address} : refuse()\n${code}` }
       })
     }
   }
