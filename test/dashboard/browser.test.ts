@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'puppeteer-core'
 import { Dashboard } from '../../src/dashboard/dashboard.js'
 import type { RunBoard } from '../../src/dashboard/run-board.js'
@@ -160,6 +162,28 @@ describe('the dashboard in Chromium', function () {
     await awaitText(page, '#title', /^2: /)
     await awaitTrue(page, isSeen('2'))
     expect(faults).to.deep.equal([])
+  })
+
+  it('says since when a run does not answer whose process was killed, and keeps what it has got', async () => {
+    const args = ['train', '--no-config', '--model', 'mlp', '--learners', '1', '--epochs', '100000', '--dashboard', '--json']
+    const program = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
+    try {
+      let said = ''
+      for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+        said += chunk
+        if (said.includes('\n')) break
+      }
+      child.stdout.resume()
+      const { url } = JSON.parse(said.split('\n')[0]!) as { url: string }
+      const { page } = await openPage(browser, url)
+      await awaitText(page, '#progressed', /iteration [1-9]/)
+      child.kill('SIGKILL')
+      await awaitText(page, '#connection', /^no answer since \d+:\d\d:\d\d.*: connecting again$/)
+      expect(await textOf(page, '#progressed')).to.match(/iteration [1-9]/)
+    } finally {
+      child.kill('SIGKILL')
+    }
   })
 
   it('says why it shows nothing where too many pages watch the run', async () => {

@@ -18,6 +18,8 @@ const lesson = new LessonCard()
 const charts = new RunCharts()
 let along = ITERATIONS
 let hasEnded = false
+/** Since when the server does not answer. */
+let lost: Date | undefined
 let lastSaid = -Infinity
 let scheduled = false
 
@@ -39,10 +41,11 @@ function readUpdates(): void {
   stream.addEventListener('error', () => {
     if (hasEnded) return
     if (stream.readyState === EventSource.CLOSED) void tellRefusal()
-    else connection('lost', 'connecting again')
+    else connection('lost', `no answer since ${(lost ??= new Date()).toLocaleTimeString()}: connecting again`)
   })
   stream.addEventListener('message', ({ data }: MessageEvent<string>) => {
     const update = JSON.parse(data) as DashboardUpdate
+    lost = undefined
     runs.take(update)
     if (update.over) {
       hasEnded = true
