@@ -83,10 +83,11 @@ export function together(refusals: readonly [ArbalestError, ...ArbalestError[]])
   return new ArbalestError('INVALID_OPTION', message, { cause: refusals[0], data: { faults } })
 }
 
-/** The faults of a refusal by `invalidOption`, `unknownName` or `together`; none of any other error. */
-export function faultsOf({ code, data }: ArbalestError): readonly OptionFault[] {
+/** The faults of a refusal by `invalidOption`, `unknownName` or `together`; none of anything else that was thrown. */
+export function faultsOf(thrown: unknown): readonly OptionFault[] {
+  const { code, data } = Object(thrown) as Partial<ArbalestError>
   const isRefusal = code === 'INVALID_OPTION' || code === 'UNKNOWN_NAME'
-  return isRefusal ? ((data['faults'] ?? []) as readonly OptionFault[]) : []
+  return isRefusal ? ((data?.['faults'] ?? []) as readonly OptionFault[]) : []
 }
 
 function faulty(code: ErrorCode, fault: OptionFault, more: Record<string, unknown> = {}): ArbalestError {

@@ -11,6 +11,7 @@ import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Monitored } from '../options/until.js'
+import { checkSetup } from './setup-checks.js'
 
 /** The messages that a checkpoint writer answers. */
 export interface CheckpointWriterProtocol {
@@ -56,6 +57,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
   #store!: CheckpointStore
 
   constructor(options: CheckpointWriterOptions) {
+    checkSetup(options, 'engine', 'folder', 'keep', 'parameters', 'model', 'normalisation')
     this.#options = options
   }
 

@@ -2,6 +2,7 @@ import { ArbalestError } from '../errors.js'
 import { tallyOf, type MetricPlan, type MetricTally, type TallyCounts } from '../metrics/metrics.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import { CALL_MILLISECONDS } from '../learner/step-runner.js'
+import { checkSetup } from './setup-checks.js'
 import type { BatchRange } from './sources.js'
 
 /** A program, and the test samples that it measures. */
@@ -61,6 +62,7 @@ export class Evaluator {
   #evaluateSlots: readonly number[] = []
 
   constructor(options: EvaluatorOptions) {
+    checkSetup(options, 'engine', 'replica', 'test', 'evaluate')
     this.#options = options
   }
 

@@ -6,6 +6,7 @@ import { corruptFile } from '../formats/file-errors.js'
 import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
+import { checkSetup } from './setup-checks.js'
 
 /** A stream, and the samples that it is fed with. */
 export interface SourceStream {
@@ -71,6 +72,7 @@ export class Feeder implements FeederProtocol {
   #onNews: (() => void) | undefined
 
   constructor(options: FeederOptions) {
+    checkSetup(options, 'engine', 'seed', 'threads', 'onBadSample', 'streams')
     this.#options = options
     this.#key = keyOf(options.seed)
     for (const { samples } of options.streams) this.#bad.set(samples, new Set())

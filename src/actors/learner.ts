@@ -13,6 +13,7 @@ import { StepInterrupted, StepRunner, type LearnerReport } from '../learner/step
 import type { Teacher, TeacherSpec } from '../learner/teacher.js'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
+import { checkSetup } from './setup-checks.js'
 
 /** Its thread loads no compiler, no file formats and no operators: it starts in half the time without them. Plugins get them when they can need them. */
 const BUILT_IN = new URL('../learner/built-in-learner.js', import.meta.url).href
@@ -98,6 +99,7 @@ export class Learner implements LearnerControlProtocol {
   #replica: Handle | undefined
 
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
+    checkSetup(options, 'engine', 'module', 'replica', 'program', 'dataset', 'task', 'rank', 'heartbeat')
     this.#options = options
     this.#context = context
     this.#runner = new StepRunner(new Heartbeat(options.heartbeat))

@@ -10,6 +10,7 @@ import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
 import { LearnerSlot, NO_RECORD, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
+import { checkSetup } from './setup-checks.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { PopulationStatus, RunControl, SupervisorProtocol } from '../protocols/protocols.js'
@@ -113,6 +114,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   #closed = false
 
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
+    checkSetup(options, 'engine', 'group', 'learners', 'supervision', 'spawn')
     this.#options = options
     const { engine, group, devices = 1, supervision, onFailure = () => {}, resumed = () => false } = options
     // The last learner is never retired: population changes happen at a pause, and without learners no pause is reached.

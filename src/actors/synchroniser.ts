@@ -8,6 +8,7 @@ import { changedLearningRates, ruleChangeOf, type SettingChange, type RunPlace }
 import { learningRateAt } from '../schedules/pieces.js'
 import type { CentralModel, CentralWeights, RunControl, SynchroniserProtocol, SynchroniserStatus } from '../protocols/protocols.js'
 import { applySchedule, isAtRest, type GroupSchedule } from './group-control.js'
+import { checkSetup } from './setup-checks.js'
 
 /** The messages by which a run conducts its synchroniser. */
 export interface SynchroniserControlProtocol {
@@ -66,7 +67,9 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   #paused = false
   #stopped = false
 
-  constructor({ engine, group, resumes, control }: SynchroniserSetup) {
+  constructor(setup: SynchroniserSetup) {
+    checkSetup(setup, 'engine', 'group')
+    const { engine, group, resumes, control } = setup
     this.#engine = engine
     this.#group = engine.createGroup(group)
     this.#layout = group.layout

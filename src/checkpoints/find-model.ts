@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { foundAt } from '../formats/file-errors.js'
 import { isHuggingFaceFolder } from '../formats/huggingface/folder.js'
+import { modelPath } from '../formats/import-options.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { truth } from '../schema/values.js'
 import { Checkpoint, MODEL_FILE } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { monitorIn } from './model-worth.js'
@@ -14,8 +18,12 @@ export interface ModelFileOptions {
   readonly best?: boolean | undefined
 }
 
+export const modelFileOptions = group({ best: option(truth(), { default: false }) })
+
 /** As `modelFile`. */
-export async function findModelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
+export async function findModelFile(path: string, options: ModelFileOptions = {}): Promise<string> {
+  check(modelPath, path, { path: 'path' })
+  const { best } = check(modelFileOptions, options)
   const folder = foundAt(path)?.isDirectory() === true
   const several = folder && !existsSync(join(path, MANIFEST))
   if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)

@@ -1,3 +1,4 @@
+import { invalidOption } from '../errors.js'
 import { buildGraphInPieces, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
 import type { Graph, Operator } from '../model/graph.js'
 import type { Model } from '../model/model.js'
@@ -60,6 +61,8 @@ export function compile(model: Model, backend: LoweringBackend, options: Compile
 
 /** The same, an operator at a time: a large model takes seconds. */
 export function* compileInPieces(model: Model, backend: LoweringBackend, options: CompileOptions): Pieces<Program> {
+  if (typeof options !== 'object' || options === null)
+    throw invalidOption('options', options, 'give an object with mode, batch and precision')
   const { batch, load, loss = 'model', topK, freeze, mode, ...rest } = options
   const build = { batch, mode, loss, ...(load && { load }), ...(topK !== undefined && { topK }), ...(freeze && { freeze }) }
   return yield* compileGraphInPieces(yield* buildGraphInPieces(model, build), backend, { mode, ...rest })

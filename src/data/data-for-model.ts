@@ -1,12 +1,17 @@
 import { extname } from 'node:path'
 import { invalidOption } from '../errors.js'
-import type { SampleEncoding } from '../formats/encoding.js'
+import { isEncoding, type SampleEncoding } from '../formats/encoding.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { kind } from '../schema/values.js'
 import type { Dataset } from './dataset.js'
 import { textNames } from './dataset-names.js'
 import { datasetByEncoding } from './datasets.js'
-import type { ImageFolderOptions } from './images/image-options.js'
+import { imageOptions, type ImageFolderOptions } from './images/image-options.js'
 import { openData, openDataAs } from './open.js'
+import { dataName, directory } from './open-options.js'
 import type { ReadTableOptions } from './tables/row-block.js'
+import { readTableOptions } from './tables/table-options.js'
 import { isTablePath } from './tables/table-file.js'
 import { holdsTexts } from './texts/text-folder.js'
 
@@ -27,6 +32,19 @@ export interface DataForModelOptions extends ReadTableOptions {
   readonly images?: ImageFolderOptions | undefined
 }
 
+const dataForModelOptions = group({ ...readTableOptions.entries, directory, images: option(imageOptions) })
+
+const modelInput = kind<ModelInput>(
+  isModelInput,
+  'a trained model, as loadModel reads one, or an object with the name, the input, the classNames and the encoding of one'
+)
+
+function isModelInput(given: unknown): boolean {
+  const { name, input, classNames, encoding } = Object(given) as Partial<Record<keyof ModelInput, unknown>>
+  const hasNames = classNames === undefined || Array.isArray(classNames)
+  return typeof name === 'string' && Array.isArray(input) && hasNames && (encoding === undefined || isEncoding(encoding))
+}
+
 /**
  * Opens a data set by its name or path to measure a trained model on it. The data set is encoded as the model's training data was. A table is read by the same columns, and all of its
  * rows are test samples. A folder of texts has the same length and tokens. A text is cut into windows of the model's context. Images have the model's size, channels and crop. A class
@@ -35,6 +53,9 @@ export interface DataForModelOptions extends ReadTableOptions {
  * Throws what `openData` and `datasetByEncoding` throw. Throws INVALID_OPTION for a table or a text that does not suit the model, and for a class that the model does not have.
  */
 export async function openDataForModel(nameOrPath: string, model: ModelInput, options: DataForModelOptions = {}): Promise<Dataset> {
+  check(dataName, nameOrPath, { path: 'data' })
+  check(modelInput, model, { path: 'model' })
+  check(dataForModelOptions, options)
   const { inClassesOf } = await import('./classes-of-model.js')
   return inClassesOf(model, await encodedForModel(nameOrPath, model, options), nameOrPath)
 }

@@ -5,12 +5,19 @@ import { featuresOf, type LabelledEncoding, type TargetEncoding } from '../forma
 import { corruptFile } from '../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
 import type { StoredDataset } from './dataset.js'
-import { checkHas, readInputs, type InputSink } from './model-inputs.js'
+import { check } from '../schema/faults.js'
+import { kind } from '../schema/values.js'
+import { checkHas, labelledEncoding, readInputs, type InputSink } from './model-inputs.js'
 import { namesShown } from './names-shown.js'
 import { categoryPlaces } from './tables/category-places.js'
 import { category, numberOf, textOf } from './tables/cell.js'
 import { noRows } from './tables/column-names.js'
 import { placeOf, type ReadTableOptions } from './tables/row-block.js'
+
+const names = kind<readonly string[]>(
+  (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+  'the names of the classes, a list of texts'
+)
 
 /** As `datasetByEncoding`. */
 export async function encodedDataset(
@@ -19,6 +26,8 @@ export async function encodedDataset(
   classNames: readonly string[] = [],
   options: ReadTableOptions = {}
 ): Promise<StoredDataset> {
+  check(labelledEncoding, encoding, { path: 'encoding' })
+  check(names, classNames, { path: 'classNames' })
   const { target } = encoding
   const blocks: (Float32Array | Int32Array)[] = []
   const answers: number[] = []

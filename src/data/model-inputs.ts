@@ -1,7 +1,9 @@
 import { ArbalestError, shown } from '../errors.js'
 import { didYouMean } from '../did-you-mean.js'
-import type { LabelledEncoding } from '../formats/encoding.js'
+import { isLabelledEncoding, type LabelledEncoding } from '../formats/encoding.js'
 import { corruptFile } from '../formats/file-errors.js'
+import { check } from '../schema/faults.js'
+import { kind } from '../schema/values.js'
 import { hasComma, plainText } from './tables/cell.js'
 import type { CellTally } from './tables/column.js'
 import { encodeRows, knowsValue, type RowFault, type TableRow } from './tables/encode.js'
@@ -32,6 +34,16 @@ export interface InputSink {
   readonly block: (block: InputBlock) => void | Promise<void>
 }
 
+export const labelledEncoding = kind<LabelledEncoding>(
+  isLabelledEncoding,
+  'the encoding of a model that was trained on a table, or on texts with answers'
+)
+
+const inputSink = kind<InputSink>((value) => {
+  const { header, block } = Object(value) as Partial<Record<keyof InputSink, unknown>>
+  return typeof block === 'function' && (header === undefined || typeof header === 'function')
+}, 'an object with a function block, and maybe one header')
+
 /** As `readModelInputs` of datasets.ts. */
 export async function readInputs(
   file: string,
@@ -39,6 +51,8 @@ export async function readInputs(
   sink: InputSink,
   options: ReadTableOptions = {}
 ): Promise<readonly UnknownValues[]> {
+  check(labelledEncoding, encoding, { path: 'encoding' })
+  check(inputSink, sink, { path: 'sink' })
   let inputs: ModelInputs | undefined
   const read = {
     header(columns: readonly string[]) {

@@ -1,48 +1,25 @@
 import { statSync } from 'node:fs'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
-import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
+import { check } from '../schema/faults.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import { dataFolder, firstPath, foldersOf } from './data-folder.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import { datasetNames, datasetTraits, isTextPath } from './dataset-names.js'
 import { datasetFromText } from './datasets.js'
 import type { FolderOpening } from './images/image-folder.js'
-import type { ImageFolderOptions } from './images/image-options.js'
+import { dataName, openDataOptions, openDatasetOptions, type OpenDataOptions, type OpenDatasetOptions } from './open-options.js'
 import { SOURCES, sourceOf } from './remote/sources.js'
 import { isTablePath, tableExtensions } from './tables/table-file.js'
-import type { TableOptions } from './tables/table-options.js'
 import type { TextDatasetOptions } from './text.js'
 import { holdsTexts } from './texts/text-folder.js'
-
-/** How `openDataset` finds or generates a data set. */
-export interface OpenDatasetOptions {
-  /** The folder of the files, or its parent; if omitted, the environment variable ARBALEST_DATA, otherwise `data`. Not for `digits`. */
-  readonly directory?: string | undefined
-  /** Seeds the generated `digits`; has no effect on data sets that are read from files. */
-  readonly seed?: number | undefined
-  /** The number of training samples, for `digits` only: 10 to 1,000,000; there are a tenth as many test samples. */
-  readonly samples?: number | undefined
-  /** Characters of a window, or tokens, for texts only; 128 if omitted. */
-  readonly context?: number | undefined
-  /** The folder of a tokenizer, a tokenizer.json, or what it has, for texts only: its tokens instead of characters. */
-  readonly tokenizer?: string | TokenizerFiles | undefined
-  /** Tokens that the model has, if that are more than the tokenizer's. */
-  readonly vocabulary?: number | undefined
-}
-
-/** How `openData` finds a data set, and how it reads images. */
-export interface OpenDataOptions extends OpenDatasetOptions {
-  /** How a folder of images is read. */
-  readonly images?: ImageFolderOptions | undefined
-  /** How a table, or texts with labels, become samples. */
-  readonly table?: TableOptions | undefined
-}
 
 /**
  * Opens a data set by its name, as `openDataset` does, or by a path: a text (.txt), as `datasetFromText` does; a table, as `datasetFromTable` does, or as `datasetFromTexts` does if
  * `table.text` names a column of texts; a folder of texts, as `datasetFromTexts` does, or of images, as `imageFolder` does. Throws the errors of these.
  */
 export async function openData(nameOrPath: string, options: OpenDataOptions = {}): Promise<Dataset> {
+  check(dataName, nameOrPath, { path: 'data' })
+  check(openDataOptions, options)
   return openDataAs(nameOrPath, options)
 }
 
@@ -108,11 +85,8 @@ function windowsOf({
  * Throws UNKNOWN_NAME, INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT, LABEL_OUT_OF_RANGE, OUT_OF_MEMORY.
  */
 export async function openDataset(name: string, options: OpenDatasetOptions = {}): Promise<StoredDataset> {
-  const { directory, seed = 0, samples, context } = options
-  if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw invalidOption('directory', directory, 'name the folder of the files')
-  }
-  for (const [option, value] of Object.entries({ context, tokenizer: options.tokenizer }))
+  const { directory, seed = 0, samples, context, tokenizer, vocabulary } = check(openDatasetOptions, options)
+  for (const [option, value] of Object.entries({ context, tokenizer, vocabulary }))
     if (value !== undefined && !TEXTS.has(name)) throw invalidOption(option, value, `only texts have one; omit it for ${name}`)
   if (name === 'digits') {
     if (directory !== undefined) throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set')

@@ -133,6 +133,16 @@ const encoding = v.variant('kind', [
   v.strictObject({ kind: v.literal('image'), resize: positive })
 ])
 
+/** Whether a value of a caller's is an encoding. */
+export function isEncoding(given: unknown): given is SampleEncoding {
+  return v.safeParse(encoding, given).success
+}
+
+/** Whether it is one of rows, or of texts with answers. */
+export function isLabelledEncoding(given: unknown): given is LabelledEncoding {
+  return isEncoding(given) && 'target' in given
+}
+
 /** Of lists in lists: an encoding has its columns and their values. */
 const DEPTH = 8
 

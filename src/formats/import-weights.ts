@@ -1,31 +1,17 @@
-import { ArbalestError, printable, shown } from '../errors.js'
+import { ArbalestError, invalidOption, printable, shown } from '../errors.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, sameShape, type Graph, type Value } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import { familyOf } from '../model/zoo/families.js'
 import { corruptFile } from './file-errors.js'
+import type { ImportOptions } from './import-options.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
 import type { SavedModel } from './saved-model.js'
 import { inTurns } from '../turns.js'
 
 /** The most faults that a message lists; the error's `data` has all of them. */
 const FAULTS_LISTED = 12
-
-/** How a file's tensors find their places in a model. */
-export interface ImportOptions {
-  /**
-   * Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore.
-   * The results may use PyTorch's `running_mean` and `running_var`.
-   */
-  readonly names?: Readonly<Record<string, string>> | ((name: string) => string | undefined)
-  /** Layers or parameters that get initial values instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
-  readonly reinitialise?: readonly string[]
-  /** Whether every tensor of the file must be used and every value of the model must be in the file; true if omitted. Shapes must always agree. */
-  readonly strict?: boolean
-  /** Seeds the initial values of reinitialised and missing parameters; 0 if omitted. */
-  readonly seed?: number
-}
 
 /** A model's weights and statistics from a file. */
 export interface ImportedWeights {
@@ -144,8 +130,9 @@ function match(
 }
 
 function translate(name: string, names: ImportOptions['names'] = {}): string | undefined {
-  if (typeof names === 'function') return names(name)
-  return Object.hasOwn(names, name) ? names[name] : name
+  const translated: unknown = typeof names === 'function' ? names(name) : Object.hasOwn(names, name) ? names[name] : name
+  if (translated === undefined || typeof translated === 'string') return translated
+  throw invalidOption('names', translated, `give a text as the model's name of ${shown(name)}, or undefined to ignore it`)
 }
 
 function mismatch({ name, shape }: Value, source: string, { type, shape: found }: TensorEntry): string[] {

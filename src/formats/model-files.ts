@@ -1,6 +1,7 @@
-import type { Model } from '../model/model.js'
-import type { ImportedWeights, ImportOptions, ReadModel } from './import-weights.js'
-import type { ReadModelOptions } from './read-model.js'
+import { checkModel, type Model } from '../model/model.js'
+import { check } from '../schema/faults.js'
+import { importOptions, modelPath, readModelOptions, type ImportOptions, type ReadModelOptions } from './import-options.js'
+import type { ImportedWeights, ReadModel } from './import-weights.js'
 import type { SaveOptions } from './save.js'
 import type { SavedModel } from './saved-model.js'
 
@@ -14,6 +15,9 @@ import type { SavedModel } from './saved-model.js'
  * nothing, and the errors of SafetensorsFile.
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  check(modelPath, path, { path: 'path' })
+  checkModel(model)
+  check(importOptions, options)
   const { importFile } = await import('./import-weights.js')
   return importFile(path, model, options)
 }
@@ -25,6 +29,8 @@ export async function importWeights(path: string, model: Model, options: ImportO
  * UNSUPPORTED_OPERATOR.
  */
 export async function readModel(path: string, options: ReadModelOptions = {}): Promise<ReadModel> {
+  check(modelPath, path, { path: 'path' })
+  check(readModelOptions, options)
   const { readModelFile } = await import('./read-model.js')
   return readModelFile(path, options)
 }

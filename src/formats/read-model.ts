@@ -8,22 +8,12 @@ import { parseEncoding, usualCrop, type SampleEncoding } from './encoding.js'
 import { corruptFile } from './file-errors.js'
 import { isHuggingFaceFolder } from './huggingface/folder.js'
 import { readFolderModel } from './huggingface/read-folder-model.js'
-import { importFile, namedTensors, type ImportOptions, type ReadModel } from './import-weights.js'
+import type { ReadModelOptions } from './import-options.js'
+import { importFile, namedTensors, type ReadModel } from './import-weights.js'
 import type { Normalisation } from '../model/normalisation.js'
+import { checkedNormalisation, forChannels, isForChannels, isNumber, isPositive } from './normalisation-checks.js'
 import { SafetensorsFile } from './safetensors.js'
 import { inTurns } from '../turns.js'
-
-/** Properties of the model that the file does not describe, and how the file's names map to the model's. */
-export interface ReadModelOptions extends ImportOptions {
-  /** Needed unless the file describes its model. A file that Arbalest did not write has no description, and no file has the code of user-defined operators. */
-  readonly model?: Model | undefined
-  /** Used if the file has none; ImageNet's for the zoo's models of colour photographs if omitted. */
-  readonly normalisation?: Normalisation | undefined
-  /** Used if the file has none. */
-  readonly classNames?: readonly string[] | undefined
-  /** Positions of a model of texts from a Hugging Face folder; as many as the folder has if omitted. */
-  readonly context?: number | undefined
-}
 
 /** As `readModel`. */
 export async function readModelFile(
@@ -96,30 +86,6 @@ function normalisationOf(metadata: Metadata, path: string, model: Model): Normal
     if (list && !isForChannels(list, model))
       throw corruptFile(path, { where: `metadata ${key}`, expected: forChannels(model), found: shown(metadata[key]) })
   return mean && std && { mean, std }
-}
-
-/** Throws INVALID_OPTION. */
-function checkedNormalisation(given: Normalisation, model: Model): Normalisation {
-  const { mean, std } = Object(given) as Partial<Normalisation>
-  const check = (name: string, list: unknown, holds: (item: unknown) => boolean): void => {
-    if (!Array.isArray(list) || !list.every(holds) || !isForChannels(list, model))
-      throw invalidOption(`normalisation.${name}`, list, `give numbers${name === 'std' ? ' above 0' : ''}, ${forChannels(model)}`)
-  }
-  check('mean', mean, isNumber)
-  check('std', std, isPositive)
-  return given
-}
-
-const isNumber = (number: unknown): number is number => Number.isFinite(number)
-const isPositive = (number: unknown): number is number => isNumber(number) && number > 0
-
-/** One number for each channel, one for all, or none. */
-function isForChannels({ length }: readonly unknown[], { input: [channels] }: Model): boolean {
-  return length <= 1 || length === channels
-}
-
-function forChannels({ input: [channels = 1] }: Model): string {
-  return channels === 1 ? 'one for the channel' : `one for each of ${channels} channels, or one for all`
 }
 
 /** Warns, because a model of images predicts badly without its normalisation but does not fail. */

@@ -2,10 +2,15 @@ import { open, stat, type FileHandle } from 'node:fs/promises'
 import { ArbalestError, invalidOption, shown } from '../errors.js'
 import { ELEMENT_TYPES, elementTypeOf, type ElementTypeName, checkTensor, type Tensor } from './tensor.js'
 import { corruptFile, unreadableFile } from './file-errors.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { kind, text, truth } from '../schema/values.js'
 import { replaceFile, writeAll } from './write-file.js'
 import { METADATA, parseHeader, type SafetensorsHeader, type TensorEntry } from './safetensors-header.js'
 
 export type { SafetensorsHeader, TensorEntry } from './safetensors-header.js'
+
+const safetensorsPath = text('the path of a safetensors file')
 
 /** The longest header in bytes, as in the format's reference implementation. */
 const MAX_HEADER_BYTES = 100_000_000
@@ -25,6 +30,8 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
   readonly #dataStart: number
 
   private constructor(path: string, handle: FileHandle, header: SafetensorsHeader, dataStart: number) {
+    // A program in JavaScript can call it.
+    if (typeof header?.metadata !== 'object') throw invalidOption('header', header, 'use await SafetensorsFile.open(path)')
     this.path = path
     this.metadata = header.metadata
     this.tensors = header.tensors
@@ -32,8 +39,9 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
     this.#dataStart = dataStart
   }
 
-  /** Throws DATA_NOT_FOUND if the file cannot be read, and DATA_CORRUPT. */
+  /** Throws DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT, and INVALID_OPTION for what is no path. */
   static async open(path: string): Promise<SafetensorsFile> {
+    check(safetensorsPath, path, { path: 'path' })
     const handle = await openFile(path)
     try {
       const { size } = await handle.stat()
@@ -92,6 +100,16 @@ export interface SafetensorsOptions {
   readonly sync?: boolean
 }
 
+const safetensorsOptions = group({
+  metadata: option(
+    kind<Readonly<Record<string, string>>>(
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      'an object of texts'
+    )
+  ),
+  sync: option(truth(), { default: true })
+})
+
 /**
  * Writes tensors to a file, which appears under its name when it is complete. Every array keeps its type: Float32Array becomes F32. The header
  * is padded and tensors with larger elements come first, so that all tensors are aligned for readers that map the file; apart from that
@@ -100,8 +118,10 @@ export interface SafetensorsOptions {
 export async function writeSafetensors(
   path: string,
   tensors: Iterable<readonly [string, Tensor]>,
-  { metadata, sync = true }: SafetensorsOptions = {}
+  options: SafetensorsOptions = {}
 ): Promise<void> {
+  check(safetensorsPath, path, { path: 'path' })
+  const { metadata, sync } = check(safetensorsOptions, options)
   checkMetadata(metadata)
   const ordered = pairsIn(tensors).map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
   ordered.sort((a, b) => ELEMENT_TYPES[b.type].bytes - ELEMENT_TYPES[a.type].bytes)
@@ -114,10 +134,7 @@ export async function writeSafetensors(
 }
 
 /** Other values would make a file that no reader takes. Throws INVALID_OPTION. */
-function checkMetadata(metadata: unknown): void {
-  if (metadata === undefined) return
-  const isPlain = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
-  if (!isPlain) throw invalidOption('metadata', metadata, 'give an object of texts')
+function checkMetadata(metadata: Readonly<Record<string, unknown>> = {}): void {
   for (const [key, value] of Object.entries(metadata))
     if (typeof value !== 'string') throw invalidOption(`metadata.${key}`, value, 'give a text, such as JSON')
 }

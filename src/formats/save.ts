@@ -8,9 +8,10 @@ import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { oneOf, truth } from '../schema/values.js'
 import { checkFolderModel, checkNewFolder, saveFolder } from './huggingface/save-folder.js'
-import type { SavedModel } from './saved-model.js'
+import { checkSaved, type SavedModel } from './saved-model.js'
 import { DESCRIPTION, describe } from './description.js'
 import { checkOnnx, exportOnnx } from './onnx/export.js'
+import { modelPath } from './import-options.js'
 import { toPyTorchName } from './import-weights.js'
 import { checkReplaceable, replaceFile, writeAll } from './write-file.js'
 import { writeSafetensors } from './safetensors.js'
@@ -54,7 +55,9 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
 
 /** As `saveModel`. */
 export async function writeModel(path: string, saved: SavedModel, given: SaveOptions = {}): Promise<void> {
+  check(modelPath, path, { path: 'path' })
   const options = check(saveOptions, given)
+  checkSaved(saved)
   const format = options.format ?? formatOf(path)
   if (options.normalise === false && format !== 'onnx')
     throw invalidOption('normalise', false, `leave it out: only ONNX contains the normalisation, and the file is written as ${format}`)

@@ -1,6 +1,8 @@
-import type { Model } from '../model/model.js'
+import { invalidOption } from '../errors.js'
+import { checkModel, type Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
-import type { SampleEncoding } from './encoding.js'
+import { isEncoding, type SampleEncoding } from './encoding.js'
+import { checkedNormalisation } from './normalisation-checks.js'
 import type { FloatTensors } from './tensor.js'
 
 /** A trained model's weights and statistics in plain arrays, independent of any engine. */
@@ -12,4 +14,25 @@ export interface SavedModel {
   readonly classNames?: readonly string[]
   /** Of a model of a table or of texts. */
   readonly encoding?: SampleEncoding
+}
+
+/** Throws INVALID_OPTION and INVALID_MODEL for what is none: a file with a part of a model would be useless. Tensors are checked where they are used. */
+export function checkSaved(saved: unknown): asserts saved is SavedModel {
+  if (typeof saved !== 'object' || saved === null)
+    throw invalidOption('saved', saved, 'give what readModel reads, or an object with model, weights, statistics and normalisation')
+  const { model, weights, statistics, normalisation, classNames, encoding } = saved as Partial<SavedModel>
+  checkModel(model)
+  for (const [name, tensors] of Object.entries({ weights, statistics }))
+    if (typeof tensors !== 'object' || tensors === null)
+      throw invalidOption(name, tensors, 'give an object with the tensors by their names')
+  checkedNormalisation(normalisation as SavedModel['normalisation'], model)
+  checkDescription(classNames, encoding)
+}
+
+/** Throws INVALID_OPTION. */
+export function checkDescription(classNames: unknown, encoding: unknown): void {
+  if (classNames !== undefined && !(Array.isArray(classNames) && classNames.every((each) => typeof each === 'string')))
+    throw invalidOption('classNames', classNames, 'give a list of names')
+  if (encoding !== undefined && !isEncoding(encoding))
+    throw invalidOption('encoding', encoding, 'give the encoding of a model, or leave it out')
 }

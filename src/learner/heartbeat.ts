@@ -1,5 +1,10 @@
+import { types } from 'node:util'
+import { invalidOption } from '../errors.js'
+
 const BEATS = 0
 const STEPS = 1
+/** Of both counts. */
+const BYTES = 2 * Int32Array.BYTES_PER_ELEMENT
 
 /**
  * A learner's heartbeat, in memory that its supervisor can read even while the learner's thread handles no messages. It beats with every
@@ -9,7 +14,9 @@ export class Heartbeat {
   readonly memory: SharedArrayBuffer
   readonly #counts: Int32Array
 
-  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(8)) {
+  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(BYTES)) {
+    if (!types.isSharedArrayBuffer(memory) || memory.byteLength < BYTES)
+      throw invalidOption('memory', memory, `use a SharedArrayBuffer of ${BYTES} bytes`)
     this.memory = memory
     this.#counts = new Int32Array(memory)
   }

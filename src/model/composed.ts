@@ -27,6 +27,9 @@ export interface ComposedLayer extends Named {
  * `options` is plain data for it.
  */
 export function composed(module: URL, options: Named & { options?: unknown } = {}): ComposedLayer {
+  // Not by its class, of which another realm has its own.
+  if (typeof module?.href !== 'string')
+    throw invalidLayer('composed', 'module', module, "give its URL, such as new URL('./my-operator.js', import.meta.url)")
   return { kind: 'composed', module: module.href, ...optionsOf('composed', options) }
 }
 

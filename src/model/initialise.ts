@@ -27,6 +27,8 @@ export function initialParametersInTurns(graph: Graph, seed: number): Promise<Fl
 /** Yields after every piece. */
 function* drawInitialParameters(graph: Graph, seed: number): Pieces<Float32Array> {
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  if (!Array.isArray((graph as Partial<Graph> | null)?.values))
+    throw invalidOption('graph', graph, 'give a Graph, as predictionGraph makes it')
   const parameters = parametersOf(graph)
   const values = floats(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))
   let offset = 0

@@ -1,4 +1,4 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, shown } from '../errors.js'
 // Every kind of layer adds itself to the table.
 import './composed.js'
 import './operators/index.js'
@@ -72,7 +72,10 @@ function layerNames(layers: readonly Layer[], prefix: string): string[] {
   for (const { name } of layers) {
     if (name === undefined) continue
     if (typeof name !== 'string' || name === '' || /\s/.test(name))
-      throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: a name has at least one character and no space; give it another`)
+      throw new ArbalestError(
+        'INVALID_MODEL',
+        `layer ${prefix}${typeof name === 'string' ? name : shown(name)}: a name has at least one character and no space; give it another`
+      )
     if (taken.has(name)) throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: two layers have this name; rename one`)
     taken.add(name)
   }

@@ -10,7 +10,7 @@ import { clusterOptions, clusterSettings, type ClusterSettings } from './cluster
 import { defaultsFor } from './defaults.js'
 import { devicesOptions } from './devices.js'
 import { learnersOptions } from './learners.js'
-import { checkSize, modelOptions } from './model.js'
+import { checkSize, modelOptions, modelOrName } from './model.js'
 
 /** Sizes that are joined by `x` or commas. */
 export const shapeFromText: FromText = (given, refuse) => {
@@ -27,7 +27,7 @@ const billions: FromText = (given, refuse) => {
 
 export const explainOptions = group({
   /** A Model, or the name of one in the zoo. */
-  model: required(modelOptions.model),
+  model: required(modelOrName, modelOptions.model.about),
   /** The size of model `gpt`. */
   size: modelOptions.size,
   /** One sample's shape, for a model of the zoo: if omitted, that of the data that it is usually trained on. */

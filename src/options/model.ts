@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { foundAt } from '../formats/file-errors.js'
-import type { ImportOptions } from '../formats/import-weights.js'
+import { layers, names } from '../formats/import-options.js'
 import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
@@ -20,15 +20,9 @@ const initialWeights = group({
     flag: '--initial-weights <file>'
   }),
   /** Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore. */
-  names: option(
-    kind<NonNullable<ImportOptions['names']>>(
-      (value) => typeof value === 'function' || (typeof value === 'object' && value !== null),
-      "a record from the file's names to the model's, or a function"
-    ),
-    { text: "the file's names to the model's: a record or a function" }
-  ),
+  names: option(names, { text: "the file's names to the model's: a record or a function" }),
   /** Layers or parameters that start from random weights instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
-  reinitialise: option(list(text('a list of layers'), 'a list of layers'), {
+  reinitialise: option(layers, {
     text: "layers that start from random weights instead of the file's, such as a new head: fc, layer4.*",
     flag: '--reinitialise <pattern...>'
   }),
@@ -39,7 +33,7 @@ const initialWeights = group({
 /** First weights from a file; `reinitialise: ['fc']` gives a new head. Every shape that does not fit is a fault. */
 export interface InitialWeightsOptions extends GivenOptions<typeof initialWeights> {}
 
-const modelOrName: Schema<Model | string> = either(
+export const modelOrName: Schema<Model | string> = either(
   [
     oneOf<string>(Object.keys(zoo)),
     kind<Model>((value) => typeof value === 'object' && value !== null, 'a Model, or the name of one in the zoo')

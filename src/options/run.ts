@@ -1,8 +1,6 @@
 import { interventionList, type Intervention } from '../schedules/interventions.js'
 import { option } from '../schema/group.js'
-import { kind, truth, whole } from '../schema/values.js'
-
-const isSignal = (value: unknown): boolean => value instanceof AbortSignal
+import { abortSignal, truth, whole } from '../schema/values.js'
 
 export const runOptions = {
   /** Seeds the first weights, the order of the samples and everything else that is random; 1 if omitted. */
@@ -13,7 +11,7 @@ export const runOptions = {
     default: 1
   }),
   /** Stops the job as `job.stop()` does. */
-  signal: option(kind<AbortSignal>(isSignal, 'an AbortSignal'), { text: 'stops the job as job.stop() does' }),
+  signal: option(abortSignal(), { text: 'stops the job as job.stop() does' }),
   /**
    * The `interventions` of a finished run: what programs changed of it while it trained is changed again, before the same rounds, and the learners that died
    * leave again in the same rounds. In one process alone where learners have died.

@@ -1,5 +1,5 @@
 import type { RoundFigures } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { callsOver, type MessagePort } from '../runtime/port.js'
 import type {
   CheckpointsProtocol,
@@ -69,5 +69,8 @@ export function jobActors(send: SendCall, learners: () => number): JobActors {
 
 /** The actors of a run in another thread, over a port that its `job.connect()` gave; `learners` is how many `learners()` lists. */
 export function actorsAt(port: MessagePort, learners = 1): JobActors {
+  if (typeof (port as Partial<MessagePort> | null)?.postMessage !== 'function')
+    throw invalidOption('port', port, 'give the MessagePort that job.connect() gave')
+  if (!Number.isSafeInteger(learners) || learners < 0) throw invalidOption('learners', learners, 'give the number of learners')
   return jobActors(callsOver(port), () => learners)
 }

@@ -1,6 +1,7 @@
 import type { SynchronousRule } from '../engine/contract.js'
+import { check } from '../schema/faults.js'
 import { option, type GivenOptions } from '../schema/group.js'
-import { orNull, real, truth } from '../schema/values.js'
+import { kind, orNull, real, truth } from '../schema/values.js'
 import { defineRule, periodOf, type RuleContext } from './rule.js'
 import { instabilityOf } from './stability.js'
 
@@ -26,6 +27,11 @@ export const averagingOptions = {
   })
 }
 
+const runContext = kind<Pick<RuleContext, 'learners'>>(
+  (value) => Number.isSafeInteger((Object(value) as Partial<RuleContext>).learners),
+  'an object with the number of learners'
+)
+
 /**
  * Synchronous model averaging: every learner is drawn to the central model, w' = w - step - alpha (w - z), and the central model to all of them,
  * z' = z + sum alpha (w - z) + mu (z - z of the round before).
@@ -44,7 +50,8 @@ export const sma = defineRule(
       default: 0
     })
   },
-  ({ period, alpha = null, syncMomentum: momentum, lockstep }, { learners }: Pick<RuleContext, 'learners'>, faults): SynchronousRule => {
+  ({ period, alpha = null, syncMomentum: momentum, lockstep }, context: Pick<RuleContext, 'learners'>, faults): SynchronousRule => {
+    const { learners } = check(runContext, context, { path: 'context' })
     const unstable = faults.none && instabilityOf({ alpha, momentum }, learners)
     if (unstable) faults.refuse('synchroniser.alpha', alpha, unstable)
     return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum, ...(lockstep && { lockstep }) }, adopts: false, period, from: 0 }

@@ -1,4 +1,4 @@
-import { unknownName } from '../errors.js'
+import { invalidOption, unknownName } from '../errors.js'
 import { importModule } from '../own-module.js'
 import type { Cloneable } from './cloneable.js'
 import type { ExitReason } from './exit-reason.js'
@@ -48,6 +48,7 @@ export class DeferredReply<T> {
   }
 
   constructor(value: Promise<T>) {
+    if (typeof (value as Partial<Promise<T>> | null)?.catch !== 'function') throw invalidOption('value', value, 'use a promise')
     this.value = value
     // Marked as handled: the runtime listens only from the end of the turn, and then passes a rejection on.
     value.catch(() => {})

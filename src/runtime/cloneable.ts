@@ -1,4 +1,5 @@
 import type { MessagePort, Transferable } from 'node:worker_threads'
+import { invalidOption } from '../errors.js'
 
 type Plain = string | number | bigint | boolean | null | undefined | void
 
@@ -31,6 +32,9 @@ const transferLists = new WeakMap<object, readonly Transferable[]>()
  * the sender can no longer use them. Between actors of one thread nothing is moved.
  */
 export function transfer<T extends object>(value: T, list: readonly Transferable[]): T {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function')
+    throw invalidOption('value', value, 'use an object that contains what is moved')
+  if (!Array.isArray(list)) throw invalidOption('list', list, 'use a list of the objects that are moved')
   transferLists.set(value, list)
   return value
 }

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import { ArbalestError, shown, warn } from '../errors.js'
+import { ArbalestError, invalidOption, shown, warn } from '../errors.js'
 import { packError, unpackError } from './errors-across-threads.js'
 import { hasClosed } from './port.js'
 
@@ -34,11 +34,15 @@ type Listener = (event: { readonly data: unknown }) => void
  * the other end has ended. Errors keep class, code, data and cause.
  */
 export function comlinkEndpoint(target: Callable | MessagePort): ComlinkEndpoint {
-  return 'ask' in target ? new RefEndpoint(target) : new PortEndpoint(target)
+  if (isCallable(target)) return new RefEndpoint(target)
+  if (isPort(target)) return new PortEndpoint(target)
+  throw invalidOption('target', target, 'use the ref of an actor, or a MessagePort')
 }
 
 /** Lets the thread at the other end of `port` call `target`. Returns the function that closes the port. */
 export function exposeToComlink(target: Callable, port: MessagePort): () => void {
+  if (!isCallable(target)) throw invalidOption('target', target, 'use the ref of an actor, or an object with methods under ask')
+  if (!isPort(port)) throw invalidOption('port', port, 'use a MessagePort')
   port.on('message', (request: Request | null) => {
     // What a listener throws would end the process.
     if (typeof request?.id !== 'string') return warn(`port: received ${shown(request)}; it takes only what comlink sends`)
@@ -52,6 +56,18 @@ export function exposeToComlink(target: Callable, port: MessagePort): () => void
     })
   })
   return () => port.close()
+}
+
+function isCallable(target: unknown): target is Callable {
+  // That of a ref is a Proxy.
+  const { ask } = Object(target) as Partial<Callable>
+  return (typeof ask === 'object' && ask !== null) || typeof ask === 'function'
+}
+
+/** Not by its class, of which another realm has its own. */
+function isPort(target: unknown): target is MessagePort {
+  const { on, postMessage } = Object(target) as Partial<MessagePort>
+  return typeof on === 'function' && typeof postMessage === 'function'
 }
 
 /** A thrown value in comlink's form. Across threads it travels as `packed`. */

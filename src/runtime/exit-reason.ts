@@ -1,4 +1,4 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { asError, packError, unpackError, type PortableError } from './errors-across-threads.js'
 
 /** Why an actor ended. */
@@ -12,6 +12,7 @@ export type ExitReason =
 
 /** An exit reason in a few words, for messages. */
 export function describeExit(reason: ExitReason): string {
+  if (typeof reason !== 'object' || reason === null) throw invalidOption('reason', reason, 'give an ExitReason, as `terminated` gets it')
   if (reason.kind === 'stopped') return 'it was stopped'
   if (reason.kind === 'failed') return `it failed with ${reason.error.name}: ${reason.error.message}`
   return `its thread ended with code ${reason.code}`

@@ -10,13 +10,20 @@ export function checkModule(module: URL | undefined): void {
   if (typeof module?.href !== 'string') throw invalidOption('module', module, "use a URL, such as new URL('./actor.js', import.meta.url)")
 }
 
+/** Throws INVALID_OPTION for options that are no object. */
+export function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw invalidOption('options', options, 'use an object, or leave it out')
+}
+
 /** Throws INVALID_OPTION. */
 export function checkActorClass(actorClass: unknown): void {
   if (typeof actorClass !== 'function') throw invalidOption('actorClass', actorClass, 'use a class')
 }
 
 /** Throws INVALID_OPTION. */
-export function checkSpawn({ name, restart, shutdown, deadline, mailbox, heartbeat }: LocalSpawnOptions & SpawnOptions): void {
+export function checkSpawn(options: LocalSpawnOptions & SpawnOptions): void {
+  checkOptions(options)
+  const { name, restart, shutdown, deadline, mailbox, heartbeat } = options
   if (name !== undefined && typeof name !== 'string') throw invalidOption('name', name, 'use a text')
   if (restart !== undefined && !['permanent', 'transient', 'temporary'].includes(restart)) {
     throw invalidOption('restart', restart, 'use permanent, transient or temporary')

@@ -7,6 +7,7 @@ import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './conte
 import { threadEnvironment, type Environment } from './environment.js'
 import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
+import { checkOptions } from './spawn-checks.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
 /** Options of an ActorSystem. */
@@ -30,7 +31,9 @@ export class ActorSystem implements Spawner {
   #deadLetters = 0
   #resolveFailed!: (error: Error) => void
 
-  constructor({ supervision = {}, environment = realEnvironment }: SystemOptions = {}) {
+  constructor(options: SystemOptions = {}) {
+    checkOptions(options)
+    const { supervision = {}, environment = realEnvironment } = options
     this.failed = new Promise((resolve) => (this.#resolveFailed = resolve))
     this.#children = environment((event) => this.#publish(event)).createChildren('', (error) => this.#fail(error))
     this.#children.supervise(supervision)

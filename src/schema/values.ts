@@ -85,6 +85,19 @@ export function kind<Value>(holds: (value: unknown) => boolean, what: string): S
   return withForm(v.custom<Value>(holds, `give ${what}`), { takes: what })
 }
 
+/** A value that is checked where it is used. */
+export function anything<Value>(): Schema<Value> {
+  return kind<Value>(() => true, 'a value')
+}
+
+export function abortSignal(): Schema<AbortSignal> {
+  // Not by its class, of which another realm has its own.
+  return kind<AbortSignal>((value) => {
+    const { aborted, addEventListener } = Object(value) as Partial<AbortSignal>
+    return typeof aborted === 'boolean' && typeof addEventListener === 'function'
+  }, 'an AbortSignal')
+}
+
 /** A function of the user's. */
 export function callable<Call>(): Schema<Call> {
   return kind<Call>((value) => typeof value === 'function', 'a function')

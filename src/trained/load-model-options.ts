@@ -1,6 +1,6 @@
 import type { ModelFileOptions } from '../checkpoints/find-model.js'
 import type { BackendName, Precision } from '../compiler/program.js'
-import type { ReadModelOptions } from '../formats/read-model.js'
+import type { ReadModelOptions } from '../formats/import-options.js'
 
 /** How `loadModel` reads a file, and where the model runs. */
 export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {

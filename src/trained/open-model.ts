@@ -1,12 +1,15 @@
 import { loadEngine } from '../engine/contract.js'
 import { BACKENDS } from '../compiler/program.js'
-import { findModelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
+import { findModelFile, modelFileOptions, type ModelFileOptions } from '../checkpoints/find-model.js'
 import { loweringBackend } from '../engine/lowering.js'
-import { didYouMean } from '../did-you-mean.js'
-import { invalidOption, unknownName } from '../errors.js'
-import { readModelFile, type ReadModelOptions } from '../formats/read-model.js'
+import { invalidOption } from '../errors.js'
+import { readModelOptions, type ReadModelOptions } from '../formats/import-options.js'
+import { readModelFile } from '../formats/read-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { loadOperators } from '../model/composed.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { oneOf, whole } from '../schema/values.js'
 import { inTurns } from '../turns.js'
 import type { LoadModelOptions } from './load-model-options.js'
 import { predictionProgram } from './programs.js'
@@ -14,34 +17,17 @@ import { TrainedModel } from './trained-model.js'
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
-const PRECISIONS = ['f32', 'bf16'] as const
-const MOST_THREADS = 1024
-
-const OPTIONS: Readonly<Record<keyof LoadModelOptions, true>> = {
-  model: true,
-  names: true,
-  reinitialise: true,
-  strict: true,
-  seed: true,
-  normalisation: true,
-  classNames: true,
-  context: true,
-  best: true,
-  backend: true,
-  precision: true,
-  threads: true
-}
+const loadModelOptions = group({
+  ...readModelOptions.entries,
+  ...modelFileOptions.entries,
+  backend: option(oneOf(BACKENDS), { default: 'cpu' }),
+  precision: option(oneOf(['f32', 'bf16']), { default: 'f32' }),
+  threads: option(whole({ min: 1, max: 1024 }), { default: 1 })
+})
 
 /** See `loadModel`. */
 export async function openModel(source: string | SavedModel, options: LoadModelOptions = {}): Promise<TrainedModel> {
-  const known = Object.keys(OPTIONS)
-  for (const [name, value] of Object.entries(options))
-    if (!known.includes(name)) throw invalidOption(name, value, `use only ${known.join(', ')}${didYouMean(name, known)}`)
-  const { backend = 'cpu', precision = 'f32', threads = 1, ...reading } = options
-  if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
-  if (!PRECISIONS.some((name) => name === precision)) throw unknownName('precision', precision, PRECISIONS)
-  if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS)
-    throw invalidOption('threads', threads, `use a whole number from 1 to ${MOST_THREADS}`)
+  const { backend, precision, threads, ...reading } = check(loadModelOptions, options)
   const saved = isSaved(source) ? source : await readFile(source, reading)
   await loadOperators(saved.model)
   const engine = await loadEngine(ENGINE.href)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { matchTensors, type ImportOptions } from '../../src/formats/import-weights.js'
+import type { ImportOptions } from '../../src/formats/import-options.js'
+import { matchTensors } from '../../src/formats/import-weights.js'
 import { writeSafetensors, type SafetensorsFile } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
 import { predictionGraph } from '../../src/model/graph-builder.js'

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DatasetSpec } from '../../engine/contract.js'
-import { invalidOption } from '../../errors.js'
 import type { StoredDataset } from '../dataset.js'
+import { check } from '../../schema/faults.js'
 import { Random } from '../random.js'
 import { blur, drawLines, randomScribble, toPixels } from './canvas.js'
+import { digitsOptions } from './digits-options.js'
 import { GLYPHS } from './glyphs.js'
 import { randomDistortion, writeGlyph } from './handwriting.js'
 import { keptDigitsFile, readOrDraw } from './kept-digits.js'
@@ -14,8 +15,6 @@ const PIXELS = SIDE * SIDE
 
 const DEFAULT_SAMPLES = 20_000
 const DEFAULT_SEED = 0
-const MIN_SAMPLES = 10
-const MAX_SAMPLES = 1_000_000
 
 /** The longest time for which generating digits blocks the event loop, in milliseconds. */
 const SLICE = 8
@@ -26,11 +25,7 @@ const SLICE = 8
  * once, and kept in the user's cache folder.
  */
 export async function digits(options: { readonly samples?: number; readonly seed?: number } = {}): Promise<StoredDataset> {
-  const { samples = DEFAULT_SAMPLES, seed = DEFAULT_SEED } = options
-  if (!Number.isInteger(samples) || samples < MIN_SAMPLES || samples > MAX_SAMPLES) {
-    throw invalidOption('samples', samples, `use a whole number from ${MIN_SAMPLES} to ${MAX_SAMPLES}`)
-  }
-  if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  const { samples = DEFAULT_SAMPLES, seed = DEFAULT_SEED } = check(digitsOptions, options)
   const [train, test] = [partOf(samples), partOf(Math.ceil(samples / 10))]
   const draw = async (): Promise<void> => {
     await drawPart(train, seed, 0)

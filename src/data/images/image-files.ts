@@ -1,3 +1,5 @@
+import { check } from '../../schema/faults.js'
+import { text } from '../../schema/values.js'
 import { filesBelow, filesOf, IMAGES, type FileShare, type FileSplit } from '../class-folders.js'
 
 /** Training images and test images, as `filesOf` finds them. */
@@ -6,6 +8,7 @@ export function splitImages(path: string, share: FileShare): Promise<FileSplit> 
 }
 
 /** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */
-export function imagesIn(folder: string): Promise<readonly string[]> {
+export async function imagesIn(folder: string): Promise<readonly string[]> {
+  check(text('the path of a folder of images'), folder, { path: 'folder' })
   return filesBelow(folder, IMAGES)
 }

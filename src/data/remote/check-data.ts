@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { invalidOption, unknownName } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group } from '../../schema/group.js'
 import { CATALOGUE, TEXTS } from '../catalogue.js'
 import { decompress } from '../compressed-file.js'
 import { dataFolder, firstPath, foldersOf } from '../data-folder.js'
+import { directory as directoryOption } from '../open-options.js'
 import { remoteNames, SOURCES, sourceOf, type KnownFile } from './sources.js'
 
 /** A file of a data set in a data folder. */
@@ -31,8 +34,11 @@ export interface CheckDataOptions {
   readonly directory?: string | undefined
 }
 
+export const checkDataOptions = group({ directory: directoryOption })
+
 /** As `checkData`. */
-export async function compareData(names: readonly string[], { directory }: CheckDataOptions): Promise<CheckedData[]> {
+export async function compareData(names: readonly string[], options: CheckDataOptions): Promise<CheckedData[]> {
+  const { directory } = check(checkDataOptions, options)
   if (!Array.isArray(names)) throw invalidOption('data', names, `give a list of names, of ${remoteNames.join(', ')}`)
   const checked: CheckedData[] = []
   for (const name of names) checked.push(await checkOne(name, dataFolder(directory)))

@@ -1,9 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { invalidOption, unknownName } from '../../errors.js'
+import { unknownName } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option } from '../../schema/group.js'
+import { abortSignal, callable, kind, real } from '../../schema/values.js'
 import { dataFolder } from '../data-folder.js'
-import { checkFiles, type CheckDataOptions } from './check-data.js'
+import { checkDataOptions, checkFiles, type CheckDataOptions } from './check-data.js'
 import { download, lengthOf, partOf, type DownloadOptions } from './download.js'
 import { oneAtATime } from './one-at-a-time.js'
 import { isArchive, remoteNames, SOURCES, sourceOf, type RemoteFile } from './sources.js'
@@ -15,6 +18,22 @@ export interface GetDataOptions extends CheckDataOptions, DownloadOptions {
   readonly mirror?: string | undefined
 }
 
+const address = kind<string>(
+  (value) => typeof value === 'string' && /^https?:\/\/\S+$/.test(value),
+  'the address of a folder, such as https://example.org/mnist'
+)
+/** Timers take no more. */
+const milliseconds = option(real({ min: 0, max: 2 ** 31 - 1, unit: 'milliseconds' }))
+
+const getDataOptions = group({
+  ...checkDataOptions.entries,
+  mirror: option(address),
+  onProgress: option(callable<NonNullable<DownloadOptions['onProgress']>>()),
+  signal: option(abortSignal()),
+  stall: milliseconds,
+  pause: milliseconds
+})
+
 /** What was done for a file of a data set. */
 export interface GotFile {
   readonly name: string
@@ -24,11 +43,10 @@ export interface GotFile {
 }
 
 /** As `getData`. */
-export async function fetchData(name: string, { directory, mirror, ...options }: GetDataOptions = {}): Promise<GotFile[]> {
+export async function fetchData(name: string, given: GetDataOptions = {}): Promise<GotFile[]> {
+  const { directory, mirror, ...options } = check(getDataOptions, given)
   const source = SOURCES.get(sourceOf(name))
   if (!source) throw unknownName('data', name, remoteNames)
-  if (mirror !== undefined && !/^https?:\/\/\S+$/.test(mirror))
-    throw invalidOption('mirror', mirror, 'give the address of a folder, such as https://example.org/mnist')
   const { onProgress } = options
   const root = dataFolder(directory)
   const got: GotFile[] = []

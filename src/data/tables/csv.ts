@@ -1,12 +1,11 @@
 import { pipeline } from 'node:stream/promises'
 import type { CsvError, Options, Parser } from 'csv-parse'
-import { invalidOption, type ArbalestError } from '../../errors.js'
+import type { ArbalestError } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
 import { CsvHeader, type CsvRecord } from './csv-header.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
-import { DELIMITER, isDelimiter } from './table-options.js'
 
 /** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
 const LONGEST_ROW = 2 ** 24
@@ -21,7 +20,6 @@ const LINE_ENDS = ['\r\n', '\n', '\r']
  * rows without any value. Throws INVALID_OPTION, DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
  */
 export async function readCsv(file: string, sink: TableSink, { delimiter }: ReadTableOptions): Promise<void> {
-  if (delimiter !== undefined && !isDelimiter(delimiter)) throw invalidOption('delimiter', delimiter, `give ${DELIMITER}`)
   await checkRegularFile(file)
   const { parse, CsvError } = await import('csv-parse')
   const chosen = delimiter ?? (await delimiterOf(file))

@@ -1,7 +1,10 @@
 import { extname } from 'node:path'
 import { corruptFile } from '../../formats/file-errors.js'
+import { check } from '../../schema/faults.js'
+import { kind } from '../../schema/values.js'
 import { areValues, noRows, withoutNames } from './column-names.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
+import { readTableOptions, tablePath } from './table-options.js'
 
 type ReadTable = (file: string, sink: TableSink, options: ReadTableOptions) => Promise<void>
 
@@ -23,14 +26,22 @@ export const tableExtensions: readonly string[] = Object.keys(READERS)
 
 /** Whether a path is that of a table, by its extension. */
 export function isTablePath(path: string): boolean {
-  return Object.hasOwn(READERS, extname(path).toLowerCase())
+  return typeof path === 'string' && Object.hasOwn(READERS, extname(path).toLowerCase())
 }
 
 /** A table with more columns is refused: a line of some megabytes without a line end is no header. */
 const MOST_COLUMNS = 20_000
 
+const tableSink = kind<TableSink>((value) => {
+  const { header, block } = Object(value) as Partial<Record<keyof TableSink, unknown>>
+  return typeof header === 'function' && typeof block === 'function'
+}, 'an object with the functions header and block')
+
 /** Reads a table block by block. Throws DATA_NOT_FOUND, DATA_CORRUPT, INVALID_OPTION and what the sink throws. */
 export async function readTable(file: string, sink: TableSink, options: ReadTableOptions = {}): Promise<void> {
+  check(tablePath, file, { path: 'file' })
+  check(tableSink, sink, { path: 'sink' })
+  check(readTableOptions, options)
   const read = READERS[extname(file).toLowerCase()]
   if (!read)
     throw corruptFile(file, {

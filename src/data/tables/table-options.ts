@@ -5,22 +5,11 @@ import { list, oneOf, real, text, whole, withForm } from '../../schema/values.js
 const column = text('the name of a column')
 const columns = list(text('the name of a column'), "a list of names of columns, such as ['id', 'comment']")
 
-/** What separates cells, in words. */
-export const DELIMITER = 'one character that is neither a double quote nor a line end'
+const DELIMITER = 'one character that is neither a double quote nor a line end'
 
-/** Whether a text may separate cells: more than one character may, too. */
-export function isDelimiter(given: unknown): given is string {
-  return typeof given === 'string' && /^[^"\r\n]+$/.test(given)
-}
-
+/** What separates cells: more than one character may, too. */
 const character = text(DELIMITER)
-const delimiter = withForm(
-  v.pipe(
-    character,
-    v.check((given: string) => isDelimiter(given), `give ${DELIMITER}`)
-  ),
-  character.form!
-)
+const delimiter = withForm(v.pipe(character, v.regex(/^[^"\r\n]+$/, `give ${DELIMITER}`)), character.form!)
 
 export const tableOptions = group({
   /** The column that is predicted. */
@@ -63,6 +52,12 @@ export const tableOptions = group({
   seed: option(whole(), { text: 'of the choice of the rows that are held out', default: 0 })
 })
 
+/** The options of all that reads a table. */
+export const readTableOptions = group({ delimiter: tableOptions.entries.delimiter })
+
+/** The path of a table, as a caller gives it. */
+export const tablePath = text('the path of a table')
+
 /** How a table becomes samples. */
 export interface TableOptions extends GivenOptions<typeof tableOptions> {}
 
@@ -71,7 +66,7 @@ export type CheckedTableOptions = CheckedOptions<typeof tableOptions>
 /** The options of `datasetFromTable`. */
 export const tableDatasetOptions = group({
   /** A path that ends in .csv, .tsv, .jsonl, .ndjson or .parquet. */
-  file: required(text('the path of a table')),
+  file: required(tablePath),
   /** The file's name if omitted. */
   name: option(text('a word or two')),
   ...tableOptions.entries

@@ -70,7 +70,7 @@ async function fromTable(
         for (const [row, cell] of columns[places.target]!.entries()) targets.add(cell, lines?.[row])
       }
     },
-    options
+    { delimiter: options.delimiter }
   )
   if (rows.count === 0) throw corruptFile(file, noRows(columnNames))
   if (empty === rows.count)

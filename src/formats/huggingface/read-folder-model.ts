@@ -2,15 +2,8 @@ import { invalidOption } from '../../errors.js'
 import type { Model } from '../../model/model.js'
 import { pixelNormalisation } from '../../model/zoo/index.js'
 import type { SampleEncoding } from '../encoding.js'
-import {
-  importTensors,
-  matchTensors,
-  namedTensors,
-  type ImportedWeights,
-  type ImportOptions,
-  type ReadModel,
-  type TensorSource
-} from '../import-weights.js'
+import type { ImportOptions } from '../import-options.js'
+import { importTensors, matchTensors, namedTensors, type ImportedWeights, type ReadModel, type TensorSource } from '../import-weights.js'
 import type { Wanted } from './architecture.js'
 import { readFolder, type HuggingFaceFolder } from './folder.js'
 import { FolderWeights } from './folder-weights.js'

@@ -1,11 +1,16 @@
 import { invalidOption } from '../../errors.js'
 import { predictionGraph } from '../../model/graph-builder.js'
 import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
-import { takesTokens, type Model } from '../../model/model.js'
+import { checkModel, takesTokens, type Model } from '../../model/model.js'
 import { node } from '../../model/operators/onnx.js'
 import type { SampleEncoding } from '../encoding.js'
 import { dataOf, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
+import { check } from '../../schema/faults.js'
+import { group, option } from '../../schema/group.js'
+import { anything } from '../../schema/values.js'
+import { checkedNormalisation } from '../normalisation-checks.js'
+import { checkDescription } from '../saved-model.js'
 import { ELEMENT_TYPE, encodeModel, nodeProto, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
 import type { Normalisation } from '../../model/normalisation.js'
 
@@ -25,6 +30,12 @@ export interface OnnxOptions {
   readonly encoding?: SampleEncoding | undefined
 }
 
+const onnxOptions = group({
+  normalisation: option(anything<Normalisation>()),
+  classNames: option(anything<readonly string[]>()),
+  encoding: option(anything<SampleEncoding>())
+})
+
 /**
  * The bytes of an ONNX file (operator set 17) with a model and its weights. The network maps `input` (N, ...sample), 64-bit ids for a model of tokens, to
  * `output` (N, ...), logits for a classifier, for any batch N. Batch norms use their running statistics; dropout is omitted.
@@ -32,7 +43,13 @@ export interface OnnxOptions {
  * `tensors` has the parameters and the running means and variances of batch norms by name; the file keeps these names. Throws UNKNOWN_NAME if one is
  * missing, SHAPE_MISMATCH if one has another shape, INVALID_OPTION for a model of more than 2 GB.
  */
-export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames, encoding }: OnnxOptions = {}): Uint8Array {
+export function exportOnnx(model: Model, tensors: FloatTensors, options: OnnxOptions = {}): Uint8Array {
+  const { normalisation, classNames, encoding } = check(onnxOptions, options)
+  if (typeof tensors !== 'object' || tensors === null)
+    throw invalidOption('tensors', tensors, 'give an object with the tensors by their names')
+  checkModel(model)
+  if (normalisation !== undefined) checkedNormalisation(normalisation, model)
+  checkDescription(classNames, encoding)
   const graph = predictionGraph(model, normalisation)
   const network = new Network(graph, tensors)
   if (normalisation) network.normalise(normalisation)

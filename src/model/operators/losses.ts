@@ -105,7 +105,7 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
 
 /** Throws INVALID_MODEL for label smoothing and INVALID_OPTION for a `topK` that the loss cannot have. */
 export function checkClassification({ name, loss, labelSmoothing = 0 }: LossOf, topK: number | undefined): void {
-  const hasClasses = Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
+  const hasClasses = typeof loss === 'string' && Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
   if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
     throw invalidModel(name, 'labelSmoothing', shown(labelSmoothing), 'use a number from 0 to less than 1')
   if (labelSmoothing > 0 && !hasClasses)

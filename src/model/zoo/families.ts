@@ -1,6 +1,6 @@
 import { invalidOption, unknownName } from '../../errors.js'
 import { shownShape } from '../layer-checks.js'
-import type { Model } from '../model.js'
+import { checkModel, type Model } from '../model.js'
 import type { Normalisation } from '../normalisation.js'
 import { alexnetFamily } from './alexnet.js'
 import { convnetFamily } from './convnet.js'
@@ -38,6 +38,7 @@ export const zoo: ZooFamily['models'] = Object.assign({}, ...FAMILIES.map(({ mod
 
 /** The family of a model's name; undefined for a model that is not the zoo's. */
 export function familyOf(name: string): ZooFamily | undefined {
+  if (typeof name !== 'string') return undefined
   return FAMILIES.find((family) => Object.hasOwn(family.models, name)) ?? FAMILIES.find(({ includes }) => includes?.(name))
 }
 
@@ -46,7 +47,7 @@ export function familyOf(name: string): ZooFamily | undefined {
  * that the model cannot have. Targets that are numbers, of shape (n), get a model that gives n numbers under the mean squared error.
  */
 export function modelNamed(name: string, given: ZooShape, size?: object): Model {
-  if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
+  if (typeof name !== 'string' || !Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
   const { target, ...shape } = checkedShape(given)
   if (size !== undefined && !familyOf(name)!.checkSize) throw invalidOption('size', size, `leave it out: only ${sizedNames()} has one`)
   if (shape.classes > 0 || !target) return zoo[name]!(shape, size)
@@ -69,8 +70,10 @@ export function defaultsFor(model: string): Defaults {
   return familyOf(model)?.defaults ?? SMALL
 }
 
-/** How a model of photographs takes the pixels of colour images; undefined for another model. */
-export function pixelNormalisation({ name, input }: Model): Normalisation | undefined {
+/** How a model of photographs takes the pixels of colour images; undefined for another model. Throws INVALID_MODEL for what is none. */
+export function pixelNormalisation(model: Model): Normalisation | undefined {
+  checkModel(model)
+  const { name, input } = model
   return input.length === 3 && input[0] === 3 && Object.hasOwn(zoo, name) ? familyOf(name)!.normalisation : undefined
 }
 

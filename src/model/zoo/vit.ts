@@ -1,4 +1,7 @@
-import { ArbalestError, invalidOption } from '../../errors.js'
+import { ArbalestError, unknownName } from '../../errors.js'
+import { check } from '../../schema/faults.js'
+import { group, option } from '../../schema/group.js'
+import { whole } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
 import {
   classToken,
@@ -17,13 +20,15 @@ import {
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { checkedShape, COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
-import { transformerSize, type GptOptions } from './gpt.js'
+import { gptOptions, transformerSize, type GptOptions } from './gpt.js'
 
 /** Of a vision transformer: blocks, heads, width, dropout, and the sides of its patches. */
 export interface VitOptions extends GptOptions {
   /** Pixels a side of the square patches that become positions; 16 if left out, 4 for images of fewer than 96 pixels a side. */
   readonly patch?: number
 }
+
+const vitOptions = group({ ...gptOptions.entries, patch: option(whole({ min: 1 })) })
 
 /** The vision transformers of the zoo. */
 export type VitName = 'vit-tiny' | 'vit-small' | 'vit-base'
@@ -47,8 +52,10 @@ const FIRST = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitial
  *
  * Throws SHAPE_MISMATCH for images whose sides the patches do not divide.
  */
-export function vit(shape: ZooShape, { patch, ...given }: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
+export function vit(shape: ZooShape, options: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
   const { input, classes } = checkedShape(shape)
+  if (typeof name !== 'string' || !Object.hasOwn(SIZES, name)) throw unknownName('name', name, Object.keys(SIZES))
+  const { patch, ...given } = check(vitOptions, options)
   const { layers, heads, width, dropout: rate } = transformerSize(given, '', SIZES[name])
   const form = { layers, heads, width, inner: 4 * width, patch: patchFor(name, input, patch), tanh: false, epsilon: EPSILON, dropout: rate }
   return vitOfForm(name, { input, classes }, form)
@@ -125,7 +132,6 @@ function block(name: string, { heads, width, inner, tanh, epsilon, dropout: rate
 function patchFor(model: string, input: readonly number[], given: number | undefined): number {
   const [, height = 0, width = 0] = input
   const patch = given ?? (Math.min(height, width) < 96 ? 4 : 16)
-  if (!Number.isSafeInteger(patch) || patch < 1) throw invalidOption('patch', patch, 'use a whole number of at least 1')
   if (input.length === 3 && height % patch === 0 && width % patch === 0) return patch
   throw new ArbalestError(
     'SHAPE_MISMATCH',

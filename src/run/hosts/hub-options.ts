@@ -1,5 +1,7 @@
 import type { RefusedMessages } from '../../engine/contract.js'
 import type { ErrorCode } from '../../errors.js'
+import { group, option } from '../../schema/group.js'
+import { abortSignal, callable } from '../../schema/values.js'
 
 /** How a hub is stopped, and whom it tells. */
 export interface HubOptions {
@@ -8,6 +10,8 @@ export interface HubOptions {
   /** Called for each of several jobs when it has ended. */
   readonly onServed?: ((served: ServedEvent) => void) | undefined
 }
+
+export const hubOptions = group({ signal: option(abortSignal()), onServed: option(callable<NonNullable<HubOptions['onServed']>>()) })
 
 /** A hub has served one of its jobs to its end. */
 export interface ServedEvent {

@@ -1,6 +1,7 @@
 import type { Dataset } from '../../data/dataset.js'
 import { readsText } from '../../data/dataset-names.js'
-import { openDataAs, type OpenDatasetOptions } from '../../data/open.js'
+import { openDataAs } from '../../data/open.js'
+import type { OpenDatasetOptions } from '../../data/open-options.js'
 import type { Engine } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/folder.js'

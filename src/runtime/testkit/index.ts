@@ -8,6 +8,7 @@ import { ChildSupervisor } from '../child-supervisor.js'
 import { VirtualClock } from '../clock.js'
 import type { Environment } from '../environment.js'
 import type { RuntimeEvent } from '../events.js'
+import { checkOptions } from '../spawn-checks.js'
 import type { SupervisionPolicy } from '../supervision-policy.js'
 import { ActorSystem } from '../system.js'
 import { FaultInjector } from './fault-injector.js'
@@ -47,7 +48,9 @@ export class TestKit {
   readonly events: TimedEvent[] = []
   readonly #dispatcher: SeededDispatcher
 
-  constructor({ seed = 1, supervision = {} }: TestKitOptions = {}) {
+  constructor(options: TestKitOptions = {}) {
+    checkOptions(options)
+    const { seed = 1, supervision = {} } = options
     const random = seeded(seed)
     this.#dispatcher = new SeededDispatcher(this.clock, random)
     const environment = (publish: (event: RuntimeEvent) => void) => this.#environment(random, publish)
