@@ -23,7 +23,17 @@ const token = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(MOST
 
 const schema = v.looseObject({
   added_tokens: v.nullish(
-    v.pipe(v.array(v.looseObject({ id: token, content: v.pipe(v.string(), v.minLength(1)) })), v.maxLength(2 ** 16)),
+    v.pipe(
+      v.array(
+        v.looseObject({
+          id: token,
+          content: v.pipe(v.string(), v.minLength(1)),
+          // A token that is none within a word: the library would take it for one there, too.
+          single_word: v.nullish(v.literal(false))
+        })
+      ),
+      v.maxLength(2 ** 16)
+    ),
     []
   ),
   model: v.looseObject({

@@ -40,6 +40,7 @@ describe('A tokenizer', () => {
     'tokens that begin otherwise within a word': smallTokenizer({
       model: { type: 'BPE', vocab: SMALL_VOCABULARY, merges: [], continuing_subword_prefix: '##' }
     }),
+    'a token that is none within a word': smallTokenizer({ added_tokens: [{ id: SMALL_SIZE, content: 'one', single_word: true }] }),
     'a token whose number is far above all others': smallTokenizer({ model: { type: 'BPE', vocab: { a: 999_999 }, merges: [] } }),
     'a repetition in a repetition': smallTokenizer({
       pre_tokenizer: { type: 'Split', pattern: { Regex: '(a+)+$' }, behavior: 'Isolated' }
