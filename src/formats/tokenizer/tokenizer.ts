@@ -11,6 +11,9 @@ const require = createRequire(import.meta.url)
 /** Characters that are encoded at a time. */
 const PIECE = 2 ** 16
 
+/** Where a text is cut: behind the letter. */
+const CUT = /\p{L}(?= \p{L})/u
+
 /** Texts to tokens and back, by a tokenizer.json. The library of Hugging Face does it. */
 export class Tokenizer {
   readonly files: TokenizerFiles
@@ -27,7 +30,8 @@ export class Tokenizer {
     this.#library = library
     this.#file = file
     this.#added = checked.addedTokens
-    this.#splits = splitsAtSpaces(checked.json['pre_tokenizer']) && (checked.json['normalizer'] ?? null) === null
+    const isCut = checked.addedTokens.some(({ content }) => CUT.test(content))
+    this.#splits = !isCut && splitsAtSpaces(checked.json['pre_tokenizer']) && (checked.json['normalizer'] ?? null) === null
   }
 
   /** Throws DATA_CORRUPT for files that are no tokenizer of BPE; `file` names their origin. */
@@ -94,14 +98,14 @@ export class Tokenizer {
   }
 }
 
-/** Whether a text may be cut between a letter and a space before a letter: no token of a byte-level tokenizer crosses that. */
+/** Whether a text may be cut between a letter and a space before a letter: no token of a byte-level tokenizer crosses that, but for those that were added. */
 function splitsAtSpaces(preTokenizer: unknown): boolean {
   const { type, use_regex: usesRegex = true } = Object(preTokenizer) as { readonly type?: unknown; readonly use_regex?: unknown }
   return type === 'ByteLevel' && usesRegex === true
 }
 
 function* piecesOf(text: string): Generator<string> {
-  const cut = /\p{L}(?= \p{L})/gu
+  const cut = new RegExp(CUT, 'gu')
   let begin = 0
   while (text.length - begin > PIECE) {
     cut.lastIndex = begin + PIECE

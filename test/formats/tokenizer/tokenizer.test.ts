@@ -23,6 +23,16 @@ describe('A tokenizer', () => {
     expect([tokens.length, [...new Set(tokens)]]).to.deep.equal([20_000, [SMALL_VOCABULARY['Ġthe']]])
   })
 
+  it('does not cut a long text within a token that has a space', () => {
+    const json = smallTokenizer({ added_tokens: [{ id: SMALL_SIZE, content: 'red fox' }] })
+    const text = `${'1'.repeat(2 ** 16 - 2)}red fox${'1'.repeat(100)}`
+    expect(
+      Tokenizer.of({ json }, 'small')
+        .encode(text)
+        .filter((token) => token === SMALL_SIZE)
+    ).to.have.lengthOf(1)
+  })
+
   it('is read from vocab.json and merges.txt, too', async () => {
     await using folder = await Folder.make()
     await folder.write('vocab.json', Buffer.from(JSON.stringify(SMALL_VOCABULARY)))
