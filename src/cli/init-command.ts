@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { unknownName } from '../errors.js'
 import {
   ArbalestError,
@@ -79,7 +79,7 @@ function defaultData(model: string): string {
 
 /** A data set by its name, or a folder of images, as `train` takes it. */
 function checkData(data: string): void {
-  const isFolder = statSync(data, { throwIfNoEntry: false })?.isDirectory() === true
+  const isFolder = existsSync(`${data}/`)
   if (isFolder || datasetNames.includes(data)) return
   if (!/[./\\]/.test(data)) throw unknownName('--data', data, datasetNames)
   throw invalidFlag('--data', data, 'name a data set or a folder of images; a text or a table needs no config: arbalest train --data FILE')

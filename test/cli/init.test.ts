@@ -95,6 +95,7 @@ describe('arbalest init', function () {
   it('refuses names that do not exist', async () => {
     expect((await here('init', '--model', 'lenett')).stderr).to.match(/^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/)
     expect((await here('init', '--data', 'nmist')).stderr).to.match(/^UNKNOWN_NAME: --data: received "nmist"; use one of .*tinyshakespeare/)
+    expect((await here('init', '--data', 'x'.repeat(300))).stderr).to.match(/^UNKNOWN_NAME: --data: received /)
     expect((await here('init', '--data', 'houses.csv')).stderr).to.match(
       /^INVALID_OPTION: --data: received "houses\.csv"; .*arbalest train --data FILE/
     )

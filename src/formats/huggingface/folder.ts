@@ -1,7 +1,7 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArbalestError, unknownName } from '../../errors.js'
-import { unreadableFile } from '../file-errors.js'
+import { foundAt, unreadableFile } from '../file-errors.js'
 import { readObject, readText, type PlainObject } from '../json-file.js'
 import { readTokenizerFiles, type TokenizerFiles } from '../tokenizer/tokenizer-files.js'
 import type { Architecture, FolderModel } from './architecture.js'
@@ -35,7 +35,7 @@ export interface HuggingFaceFolder {
 
 /** Whether a path is that of such a folder. */
 export function isHuggingFaceFolder(path: string): boolean {
-  return existsSync(join(path, CONFIG)) && statSync(path).isDirectory()
+  return existsSync(join(path, CONFIG)) && foundAt(path)?.isDirectory() === true
 }
 
 /**

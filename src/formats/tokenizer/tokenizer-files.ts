@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { invalidOption, shown } from '../../errors.js'
-import { corruptFile } from '../file-errors.js'
+import { corruptFile, foundAt } from '../file-errors.js'
 import { checked, parseObject, readText, type JsonLimits, type PlainObject } from '../json-file.js'
 import { refuseSlowPatterns } from './slow-patterns.js'
 
@@ -81,7 +81,7 @@ export function checkTokenizer({ json, config }: TokenizerFiles, file: string): 
  * none. Throws DATA_NOT_FOUND, DATA_CORRUPT.
  */
 export function readTokenizerFiles(path: string): TokenizerFiles | undefined {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return { json: readText(path, LIMITS.bytes) }
+  if (!foundAt(path)?.isDirectory()) return { json: readText(path, LIMITS.bytes) }
   const within = (name: string) => join(path, name)
   const has = (name: string) => existsSync(within(name))
   const text = (name: string) => readText(within(name), LIMITS.bytes)

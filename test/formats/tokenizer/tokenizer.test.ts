@@ -63,6 +63,13 @@ describe('A tokenizer', () => {
       expect(error.message).to.not.include('\n')
     })
 
+  for (const [what, path] of Object.entries({
+    'has a null character': 'a\0b',
+    'is too long': 'x'.repeat(300),
+    'is below a file': `${import.meta.filename}/x`
+  }))
+    it(`is not found at a path that ${what}`, () => refused('DATA_NOT_FOUND', () => readTokenizerFiles(path), 'it cannot be read'))
+
   it('takes the patterns of published tokenizers', () => {
     const pattern = String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
     const split = { type: 'Split', pattern: { Regex: pattern }, behavior: 'Isolated', invert: false }
