@@ -8,6 +8,9 @@ import { unwritableFile } from './file-errors.js'
 /** The most bytes of one write call: a longer call would block one of the few threads that serve all file operations of the process. */
 const CHUNK = 2 ** 26
 
+/** Of the name of a file that a temporary one has. */
+const SHOWN_CHARACTERS = 32
+
 /** Of a file's mode, who may read, write and execute it. */
 const PERMISSIONS = 0o777
 
@@ -105,8 +108,10 @@ async function replacedFile(path: string): Promise<string> {
   return (await import('../linked-file.js')).linkedFile(path)
 }
 
+/** A path beside a file, of which it has only the beginning of the name: that of the file itself may be as long as a name can be. */
 function temporaryName(path: string): string {
-  return join(dirname(path), `.${basename(path)}.${builtin.crypto().randomBytes(6).toString('hex')}.tmp`)
+  const begin = Array.from(basename(path)).slice(0, SHOWN_CHARACTERS).join('')
+  return join(dirname(path), `.${begin}.${builtin.crypto().randomBytes(6).toString('hex')}.tmp`)
 }
 
 async function withFile(path: string, flags: string, use: (handle: FileHandle) => Promise<void>): Promise<void> {

@@ -24,6 +24,14 @@ describe('a file that is replaced', () => {
   before(() => (folder = mkdtempSync(join(tmpdir(), 'files-'))))
   after(() => rmSync(folder, { recursive: true }))
 
+  it('may have the longest name that the system takes', async () => {
+    const path = join(folder, 'ü'.repeat(127))
+    await checkReplaceable(path)
+    await replaceFile(path, { sync: false }, (handle) => handle.writeFile('x'))
+    expect(readFileSync(path, 'utf8')).to.equal('x')
+    rmSync(path)
+  })
+
   it('is a file: pipes, devices and folders stay', async () => {
     const [pipe, link, below] = ['pipe', 'link', 'folder'].map((name) => join(folder, name)) as [string, string, string]
     execFileSync('mkfifo', [pipe])
