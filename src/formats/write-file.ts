@@ -61,7 +61,11 @@ export async function checkReplaceable(path: string): Promise<void> {
  * a folder.
  */
 async function refuseDevice(path: string): Promise<Stats | undefined> {
-  const found = await stat(path).catch(() => undefined)
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    // The temporary file could be written, and not renamed.
+    if (error.code === 'ENAMETOOLONG') throw error
+    return undefined
+  })
   if (found && !found.isFile() && !found.isDirectory()) throw new Error('it is a pipe or a device')
   return found
 }
@@ -108,8 +112,8 @@ async function replacedFile(path: string): Promise<string> {
   return (await import('../linked-file.js')).linkedFile(path)
 }
 
-/** A path beside a file, of which it has only the beginning of the name: that of the file itself may be as long as a name can be. */
-function temporaryName(path: string): string {
+/** A path beside a file or a folder, of which it has only the beginning of the name: its own may be as long as a name can be. */
+export function temporaryName(path: string): string {
   const begin = Array.from(basename(path)).slice(0, SHOWN_CHARACTERS).join('')
   return join(dirname(path), `.${begin}.${builtin.crypto().randomBytes(6).toString('hex')}.tmp`)
 }

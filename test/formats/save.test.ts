@@ -90,7 +90,7 @@ describe('saving a trained model', function () {
       await writeFile(at('a file'), 'mine')
       await mkdir(at('folder.onnx'))
       const before = await readdir(folder.path)
-      const long = `${'n'.repeat(250)}.onnx`
+      const long = `${'n'.repeat(251)}.onnx`
       for (const path of [
         at('a file', 'model.onnx'),
         at('folder.onnx'),

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, open, rename, rm, rmdir } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { ArbalestError, invalidOption, printable } from '../../errors.js'
 import type { Model } from '../../model/model.js'
 import { unwritableFile } from '../file-errors.js'
@@ -9,6 +8,7 @@ import { toPyTorchName } from '../import-weights.js'
 import type { PlainObject } from '../json-file.js'
 import { writeSafetensors } from '../safetensors.js'
 import type { SavedModel } from '../saved-model.js'
+import { temporaryName } from '../write-file.js'
 import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from '../tokenizer/tokenizer-files.js'
 import { ARCHITECTURES, CONFIG } from './folder.js'
 import { preprocessorConfig } from './preprocessor.js'
@@ -59,7 +59,7 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
     files['tokenizer_config.json'] = tokenizer.config ?? json(tokenizerConfig(tokenizer, model))
   }
   const folder = resolve(path)
-  const temporary = join(dirname(folder), `.${basename(folder)}-${randomBytes(6).toString('hex')}`)
+  const temporary = temporaryName(folder)
   try {
     await mkdir(temporary)
     for (const [name, text] of Object.entries(files)) await writeSynced(join(temporary, name), text)

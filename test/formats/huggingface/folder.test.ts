@@ -197,6 +197,10 @@ describe('A Hugging Face folder', function () {
       'resnet20'
     )
     expect(existsSync(`${path}-b`)).to.equal(false)
+    // The longest name that the system takes.
+    const long = join(folder.path, 'ü'.repeat(127), '/')
+    await saveModel(long, savedOf(GPT))
+    expect(existsSync(join(long, 'config.json'))).to.equal(true)
   })
 
   it('is not written for a model that only looks like one of an architecture', async () => {
