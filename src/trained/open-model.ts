@@ -5,7 +5,7 @@ import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption } from '../errors.js'
 import { readModelOptions, type ReadModelOptions } from '../formats/import-options.js'
 import { readModelFile } from '../formats/read-model.js'
-import type { SavedModel } from '../formats/saved-model.js'
+import { checkSaved, type SavedModel } from '../formats/saved-model.js'
 import { loadOperators } from '../model/composed.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
@@ -29,6 +29,7 @@ const loadModelOptions = group({
 export async function openModel(source: string | SavedModel, options: LoadModelOptions = {}): Promise<TrainedModel> {
   const { backend, precision, threads, ...reading } = check(loadModelOptions, options)
   const saved = isSaved(source) ? source : await readFile(source, reading)
+  checkSaved(saved)
   await loadOperators(saved.model)
   const engine = await loadEngine(ENGINE.href)
   const program = await inTurns(predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads)))

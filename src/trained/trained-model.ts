@@ -95,7 +95,7 @@ export class TrainedModel {
   /**
    * The model's outputs (n, ...output), logits for a classifier, for any number n of samples (n, ...sample). Bytes are pixels from 0 to 255, floats are
    * on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array. A model of a
-   * table takes rows, and one of texts takes texts; numbers that they predict are in the unit of the target. Throws INVALID_OPTION.
+   * table takes rows, and one of texts takes texts; numbers that they predict are in the unit of the target. Throws INVALID_OPTION, also for numbers that are not finite.
    */
   predict(samples: Float32Array | Uint8Array | Int32Array | readonly TableRow[] | readonly string[]): Float32Array {
     const { encoding } = this.#options
@@ -115,6 +115,9 @@ export class TrainedModel {
         samples,
         `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
       )
+    // A layer such as ReLU makes a number of a NaN: the outputs would look like those of any sample.
+    const at = samples instanceof Float32Array ? samples.findIndex((value) => !Number.isFinite(value)) : -1
+    if (at >= 0) throw invalidOption(`batch[${at}]`, samples[at], 'use finite numbers: correct or remove that sample')
     const slot = this.#bound()
     const count = samples.length / size
     const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))

@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { defineModel, linear } from '../../src/model/layers.js'
 import { loadModel } from '../../src/trained/load-model.js'
 import { savedOf } from '../formats/support/saved-of.js'
@@ -10,6 +11,19 @@ describe('A model is loaded', () => {
   it('with no precision but those in which training computes', async () => {
     for (const precision of ['bf17', 'f64', 'i32', 'u8', 1, null])
       await refused('UNKNOWN_NAME', loading({ precision }), `precision: received ${JSON.stringify(precision)}; use one of bf16, f32`)
+  })
+
+  it('from what is a whole model, and not from a part of one', async () => {
+    for (const [part, value] of Object.entries({ weights: null, statistics: undefined, normalisation: {} }))
+      await refused('INVALID_OPTION', () => loadModel({ ...saved, [part]: value } as never), part)
+    await refused('INVALID_OPTION', () => loadModel({ ...saved, statistics: [null] } as never), 'tensor 0')
+  })
+
+  it('and predicts from finite numbers only', async () => {
+    const model = await loadModel(saved)
+    expect(model.predict(Float32Array.of(1, 2))).to.have.lengthOf(2)
+    for (const value of [NaN, Infinity, -Infinity])
+      await refused('INVALID_OPTION', () => model.predict(Float32Array.of(1, 2, 3, value)), `batch[3]: received ${value}`, 'finite')
   })
 
   it('with no other number of threads than training takes', async () => {
