@@ -37,7 +37,8 @@ export async function encodedDataset(
     if (answer !== undefined) return answer
     throw corruptFile(file, {
       where: `${placeOf(answers.length + 1, line)}, column ${shown(target.name)}`,
-      expected: target.kind === 'number' ? 'a number' : `one of the ${classNames.length} classes of the model (${namesShown(classNames)})`,
+      expected:
+        target.kind === 'number' ? 'a finite number' : `one of the ${classNames.length} classes of the model (${namesShown(classNames)})`,
       found: shown(cell),
       fix: 'correct or remove the row'
     })
@@ -81,7 +82,9 @@ function answerIn(
   if (text === undefined) return undefined
   if (target.kind === 'classes') return placeOfClass(category(text))
   const number = numberOf(text)
-  return number === undefined || !Number.isFinite(number) ? undefined : (number - target.mean) / target.std
+  // The model gives a float32.
+  const answer = number === undefined ? NaN : Math.fround((number - target.mean) / target.std)
+  return Number.isFinite(answer) ? answer : undefined
 }
 
 function joined(blocks: readonly (Float32Array | Int32Array)[]): Float32Array | Int32Array {

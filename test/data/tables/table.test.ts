@@ -515,6 +515,8 @@ describe('datasetFromTable', () => {
     const faulty = async (name: string, from: string, to: string) => folder.write(name, Buffer.from(csv(ROWS).replace(from, to)))
     const size = await faulty('size.csv', '3,1,', '3,"1,5",')
     await refused('DATA_CORRUPT', () => datasetByEncoding(size, encoding), 'size.csv', 'line 4, column "size"', '"1,5"', '1234.5')
+    const huge = await faulty('huge.csv', ',XX,100\n', ',XX,1e300\n')
+    await refused('DATA_CORRUPT', () => datasetByEncoding(huge, encoding), 'huge.csv', 'line 2, column "price"', '"1e300"')
     const lacks = await faulty('lacks.csv', 'size,colour', 'Size,color')
     await refused('UNKNOWN_NAME', () => datasetByEncoding(lacks, encoding), 'lacks.csv', '"size", "colour"', 'price')
     const price = await faulty('price.csv', 'price', 'prize')
