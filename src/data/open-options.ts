@@ -1,10 +1,9 @@
 import type { TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { group, option } from '../schema/group.js'
-import { text, whole } from '../schema/values.js'
-import { digitsOptions } from './digits/digits-options.js'
+import { kind, text, whole } from '../schema/values.js'
+import { digitsOptions } from './digits/traits.js'
 import { imageOptions, type ImageFolderOptions } from './images/image-options.js'
 import { tableOptions, type TableOptions } from './tables/table-options.js'
-import { tokenizerPath } from './tokenizer-option.js'
 
 /** How `openDataset` finds or generates a data set. */
 export interface OpenDatasetOptions {
@@ -29,6 +28,12 @@ export interface OpenDataOptions extends OpenDatasetOptions {
   /** How a table, or texts with labels, become samples. */
   readonly table?: TableOptions | undefined
 }
+
+/** Where a tokenizer is, or what its files have. */
+export const tokenizerPath = kind<string | TokenizerFiles>(
+  (value) => (typeof value === 'string' && value !== '') || typeof (value as Partial<TokenizerFiles> | null)?.json === 'string',
+  'the folder of a tokenizer, or a tokenizer.json'
+)
 
 /** The folder of the files of data sets, as an option. */
 export const directory = option(text('the path of a folder'))

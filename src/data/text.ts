@@ -12,7 +12,7 @@ import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
 import { checkRegularFile, textIn } from './read-text.js'
 import { tokensOf } from './text-tokens.js'
-import { tokenizerPath } from './tokenizer-option.js'
+import { tokenizerPath } from './open-options.js'
 
 /** A text and how it becomes samples. */
 export interface TextDatasetOptions {

@@ -1,4 +1,7 @@
 import * as v from 'valibot'
+import { invalidOption } from '../errors.js'
+import type { Model } from '../model/model.js'
+import type { Normalisation } from '../model/normalisation.js'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
 import type { TokenizerFiles } from './tokenizer/tokenizer-files.js'
@@ -141,6 +144,38 @@ export function isEncoding(given: unknown): given is SampleEncoding {
 /** Whether it is one of rows, or of texts with answers. */
 export function isLabelledEncoding(given: unknown): given is LabelledEncoding {
   return isEncoding(given) && 'target' in given
+}
+
+/** The normalisation of a caller's. Throws INVALID_OPTION. */
+export function checkedNormalisation(given: Normalisation, model: Model): Normalisation {
+  const { mean, std } = Object(given) as Partial<Normalisation>
+  const check = (name: string, list: unknown, holds: (item: unknown) => boolean): void => {
+    if (!Array.isArray(list) || !list.every(holds) || !isForChannels(list, model))
+      throw invalidOption(`normalisation.${name}`, list, `give numbers${name === 'std' ? ' above 0' : ''}, ${forChannels(model)}`)
+  }
+  check('mean', mean, isNumber)
+  check('std', std, isPositive)
+  return given
+}
+
+export const isNumber = (number: unknown): number is number => Number.isFinite(number)
+export const isPositive = (number: unknown): number is number => isNumber(number) && number > 0
+
+/** One number for each channel, one for all, or none. */
+export function isForChannels({ length }: readonly unknown[], { input: [channels] }: Model): boolean {
+  return length <= 1 || length === channels
+}
+
+export function forChannels({ input: [channels = 1] }: Model): string {
+  return channels === 1 ? 'one for the channel' : `one for each of ${channels} channels, or one for all`
+}
+
+/** Checks what a caller says of a model: the names of its classes, and its encoding. Throws INVALID_OPTION. */
+export function checkDescription(classNames: unknown, encoding: unknown): void {
+  if (classNames !== undefined && !(Array.isArray(classNames) && classNames.every((each) => typeof each === 'string')))
+    throw invalidOption('classNames', classNames, 'give a list of names')
+  if (encoding !== undefined && !isEncoding(encoding))
+    throw invalidOption('encoding', encoding, 'give the encoding of a model, or leave it out')
 }
 
 /** Of lists in lists: an encoding has its columns and their values. */

@@ -30,12 +30,12 @@ export interface ReadModelOptions extends ImportOptions {
   readonly context?: number | undefined
 }
 
-export const names = kind<NonNullable<ImportOptions['names']>>(
+const names = kind<NonNullable<ImportOptions['names']>>(
   (value) => typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value)),
   "a record from the file's names to the model's, or a function"
 )
 
-export const layers = list(text('a list of layers'), 'a list of layers')
+const layers = list(text('a list of layers'), 'a list of layers')
 
 export const importOptions = group({ names: option(names), reinitialise: option(layers), strict: option(truth()), seed: option(whole()) })
 

@@ -1,6 +1,6 @@
 import { checkModel, type Model } from '../model/model.js'
 import { check } from '../schema/faults.js'
-import { importOptions, modelPath, readModelOptions, type ImportOptions, type ReadModelOptions } from './import-options.js'
+import type { ImportOptions, ReadModelOptions } from './import-options.js'
 import type { ImportedWeights, ReadModel } from './import-weights.js'
 import type { SaveOptions } from './save.js'
 import type { SavedModel } from './saved-model.js'
@@ -15,6 +15,7 @@ import type { SavedModel } from './saved-model.js'
  * nothing, and the errors of SafetensorsFile.
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  const { importOptions, modelPath } = await import('./import-options.js')
   check(modelPath, path, { path: 'path' })
   checkModel(model)
   check(importOptions, options)
@@ -29,6 +30,7 @@ export async function importWeights(path: string, model: Model, options: ImportO
  * UNSUPPORTED_OPERATOR.
  */
 export async function readModel(path: string, options: ReadModelOptions = {}): Promise<ReadModel> {
+  const { modelPath, readModelOptions } = await import('./import-options.js')
   check(modelPath, path, { path: 'path' })
   check(readModelOptions, options)
   const { readModelFile } = await import('./read-model.js')

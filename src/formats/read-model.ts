@@ -4,14 +4,22 @@ import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
-import { parseEncoding, usualCrop, type SampleEncoding } from './encoding.js'
+import {
+  checkedNormalisation,
+  forChannels,
+  isForChannels,
+  isNumber,
+  isPositive,
+  parseEncoding,
+  usualCrop,
+  type SampleEncoding
+} from './encoding.js'
 import { corruptFile } from './file-errors.js'
 import { isHuggingFaceFolder } from './huggingface/folder.js'
 import { readFolderModel } from './huggingface/read-folder-model.js'
 import type { ReadModelOptions } from './import-options.js'
 import { importFile, namedTensors, type ReadModel } from './import-weights.js'
 import type { Normalisation } from '../model/normalisation.js'
-import { checkedNormalisation, forChannels, isForChannels, isNumber, isPositive } from './normalisation-checks.js'
 import { SafetensorsFile } from './safetensors.js'
 import { inTurns } from '../turns.js'
 

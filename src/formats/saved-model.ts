@@ -1,8 +1,7 @@
 import { invalidOption } from '../errors.js'
 import { checkModel, type Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
-import { isEncoding, type SampleEncoding } from './encoding.js'
-import { checkedNormalisation } from './normalisation-checks.js'
+import { checkDescription, checkedNormalisation, type SampleEncoding } from './encoding.js'
 import { checkTensor, type FloatTensors } from './tensor.js'
 
 /** A trained model's weights and statistics in plain arrays, independent of any engine. */
@@ -29,12 +28,4 @@ export function checkSaved(saved: unknown): asserts saved is SavedModel {
   }
   checkedNormalisation(normalisation as SavedModel['normalisation'], model)
   checkDescription(classNames, encoding)
-}
-
-/** Throws INVALID_OPTION. */
-export function checkDescription(classNames: unknown, encoding: unknown): void {
-  if (classNames !== undefined && !(Array.isArray(classNames) && classNames.every((each) => typeof each === 'string')))
-    throw invalidOption('classNames', classNames, 'give a list of names')
-  if (encoding !== undefined && !isEncoding(encoding))
-    throw invalidOption('encoding', encoding, 'give the encoding of a model, or leave it out')
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { foundAt } from '../formats/file-errors.js'
-import { layers, names } from '../formats/import-options.js'
+import type { ImportOptions } from '../formats/import-options.js'
 import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
@@ -20,9 +20,15 @@ const initialWeights = group({
     flag: '--initial-weights <file>'
   }),
   /** Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore. */
-  names: option(names, { text: "the file's names to the model's: a record or a function" }),
+  names: option(
+    kind<NonNullable<ImportOptions['names']>>(
+      (value) => typeof value === 'function' || (typeof value === 'object' && value !== null),
+      "a record from the file's names to the model's, or a function"
+    ),
+    { text: "the file's names to the model's: a record or a function" }
+  ),
   /** Layers or parameters that start from random weights instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
-  reinitialise: option(layers, {
+  reinitialise: option(list(text('a list of layers'), 'a list of layers'), {
     text: "layers that start from random weights instead of the file's, such as a new head: fc, layer4.*",
     flag: '--reinitialise <pattern...>'
   }),

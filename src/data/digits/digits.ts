@@ -4,11 +4,10 @@ import type { StoredDataset } from '../dataset.js'
 import { check } from '../../schema/faults.js'
 import { Random } from '../random.js'
 import { blur, drawLines, randomScribble, toPixels } from './canvas.js'
-import { digitsOptions } from './digits-options.js'
 import { GLYPHS } from './glyphs.js'
 import { randomDistortion, writeGlyph } from './handwriting.js'
 import { keptDigitsFile, readOrDraw } from './kept-digits.js'
-import { DIGITS } from './traits.js'
+import { DIGITS, digitsOptions } from './traits.js'
 
 const SIDE = 28
 const PIXELS = SIDE * SIDE

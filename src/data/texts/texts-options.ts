@@ -1,6 +1,6 @@
 import { group, option, required, type GivenOptions } from '../../schema/group.js'
 import { text as words, whole } from '../../schema/values.js'
-import { tokenizerPath } from '../tokenizer-option.js'
+import { tokenizerPath } from '../open-options.js'
 import { tableOptions } from '../tables/table-options.js'
 
 const { text, target, task, delimiter, testFraction, seed } = tableOptions.entries

@@ -1,5 +1,4 @@
-import { check } from '../../schema/faults.js'
-import { hubOptions, type HubOptions } from './hub-options.js'
+import type { HubOptions } from './hub-options.js'
 
 /**
  * Serves a run over several hosts as a hub: makes the sums of those that train, and applies their rule. The processes are those of one launcher, and hubs are
@@ -7,7 +6,6 @@ import { hubOptions, type HubOptions } from './hub-options.js'
  * process was started alone. A hub of several jobs resolves when all of them have ended, and tells the error of each by `onServed`.
  */
 export async function hub(options: HubOptions = {}): Promise<void> {
-  check(hubOptions, options)
   const { serveLaunched } = await import('./serve-hub.js')
   await serveLaunched(options)
 }

@@ -6,7 +6,8 @@ import { coresOfHub, memoryNodes } from '../../hosts/memory-nodes.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
 import { tenancyOf } from '../../hosts/tenants.js'
 import { Hub } from './hub.js'
-import type { HubOptions, ServedEvent } from './hub-options.js'
+import { check } from '../../schema/faults.js'
+import { hubOptions, type HubOptions, type ServedEvent } from './hub-options.js'
 import { part, told } from './join.js'
 import { DEADLINE } from './hosts-spec.js'
 import { RunHost } from './run-host.js'
@@ -14,7 +15,8 @@ import { RunHost } from './run-host.js'
 const ENGINE = new URL('../../engine/native.js', import.meta.url)
 
 /** See `hub`. */
-export async function serveLaunched({ signal, onServed }: HubOptions = {}): Promise<void> {
+export async function serveLaunched(options: HubOptions = {}): Promise<void> {
+  const { signal, onServed } = check(hubOptions, options)
   const launched = joiningProcess()
   if (!launched)
     throw new ArbalestError(
