@@ -9,7 +9,7 @@ import { textNames } from './dataset-names.js'
 import { datasetByEncoding } from './datasets.js'
 import { imageOptions, type ImageFolderOptions } from './images/image-options.js'
 import { openData, openDataAs } from './open.js'
-import { dataName, directory } from './open-options.js'
+import { dataDirectory, dataName } from './open-options.js'
 import type { ReadTableOptions } from './tables/row-block.js'
 import { readTableOptions } from './tables/table-options.js'
 import { isTablePath } from './tables/table-file.js'
@@ -32,7 +32,7 @@ export interface DataForModelOptions extends ReadTableOptions {
   readonly images?: ImageFolderOptions | undefined
 }
 
-const dataForModelOptions = group({ ...readTableOptions.entries, directory, images: option(imageOptions) })
+const dataForModelOptions = group({ ...readTableOptions.entries, directory: dataDirectory, images: option(imageOptions) })
 
 const modelInput = kind<ModelInput>(
   isModelInput,

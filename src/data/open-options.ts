@@ -36,10 +36,10 @@ export const tokenizerPath = kind<string | TokenizerFiles>(
 )
 
 /** The folder of the files of data sets, as an option. */
-export const directory = option(text('the path of a folder'))
+export const dataDirectory = option(text('the path of a folder'))
 
 export const openDatasetOptions = group({
-  directory,
+  directory: dataDirectory,
   ...digitsOptions.entries,
   context: option(whole({ min: 1, max: 2 ** 20 })),
   tokenizer: option(tokenizerPath),

@@ -162,8 +162,8 @@ export const isNumber = (number: unknown): number is number => Number.isFinite(n
 export const isPositive = (number: unknown): number is number => isNumber(number) && number > 0
 
 /** One number for each channel, one for all, or none. */
-export function isForChannels({ length }: readonly unknown[], { input: [channels] }: Model): boolean {
-  return length <= 1 || length === channels
+export function isForChannels(list: readonly unknown[], { input: [channels] }: Model): boolean {
+  return list.length <= 1 || list.length === channels
 }
 
 export function forChannels({ input: [channels = 1] }: Model): string {
@@ -171,11 +171,11 @@ export function forChannels({ input: [channels = 1] }: Model): string {
 }
 
 /** Checks what a caller says of a model: the names of its classes, and its encoding. Throws INVALID_OPTION. */
-export function checkDescription(classNames: unknown, encoding: unknown): void {
+export function checkDescription(classNames: unknown, encodedBy: unknown): void {
   if (classNames !== undefined && !(Array.isArray(classNames) && classNames.every((each) => typeof each === 'string')))
     throw invalidOption('classNames', classNames, 'give a list of names')
-  if (encoding !== undefined && !isEncoding(encoding))
-    throw invalidOption('encoding', encoding, 'give the encoding of a model, or leave it out')
+  if (encodedBy !== undefined && !isEncoding(encodedBy))
+    throw invalidOption('encoding', encodedBy, 'give the encoding of a model, or leave it out')
 }
 
 /** Of lists in lists: an encoding has its columns and their values. */

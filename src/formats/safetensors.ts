@@ -4,13 +4,13 @@ import { ELEMENT_TYPES, elementTypeOf, type ElementTypeName, checkTensor, type T
 import { corruptFile, unreadableFile } from './file-errors.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
-import { kind, text, truth } from '../schema/values.js'
+import { kind, text as words, truth } from '../schema/values.js'
 import { replaceFile, writeAll } from './write-file.js'
 import { METADATA, parseHeader, type SafetensorsHeader, type TensorEntry } from './safetensors-header.js'
 
 export type { SafetensorsHeader, TensorEntry } from './safetensors-header.js'
 
-const safetensorsPath = text('the path of a safetensors file')
+const safetensorsPath = words('the path of a safetensors file')
 
 /** The longest header in bytes, as in the format's reference implementation. */
 const MAX_HEADER_BYTES = 100_000_000

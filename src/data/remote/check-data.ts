@@ -5,7 +5,7 @@ import { group } from '../../schema/group.js'
 import { CATALOGUE, TEXTS } from '../catalogue.js'
 import { decompress } from '../compressed-file.js'
 import { dataFolder, firstPath, foldersOf } from '../data-folder.js'
-import { directory as directoryOption } from '../open-options.js'
+import { dataDirectory } from '../open-options.js'
 import { remoteNames, SOURCES, sourceOf, type KnownFile } from './sources.js'
 
 /** A file of a data set in a data folder. */
@@ -34,7 +34,7 @@ export interface CheckDataOptions {
   readonly directory?: string | undefined
 }
 
-export const checkDataOptions = group({ directory: directoryOption })
+export const checkDataOptions = group({ directory: dataDirectory })
 
 /** As `checkData`. */
 export async function compareData(names: readonly string[], options: CheckDataOptions): Promise<CheckedData[]> {
