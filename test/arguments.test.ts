@@ -65,7 +65,7 @@ async function bareErrors(calls: Iterable<readonly [name: string, call: Call, ar
   for (const [name, call, args] of calls) {
     const error = await thrownBy(call, args)
     if (error === undefined || (error instanceof ArbalestError && error.code !== 'INTERNAL')) continue
-    bare.push(`${name}(${args.map(shown).join(', ')}): ${String(error)}`)
+    bare.push(`${name}(${args.map(shown).join(', ')}): ${error instanceof Error ? error.message : shown(error)}`)
   }
   return bare
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { inOwnProcess } from '../support/own-process.js'
 import { skip } from '../support/skip.js'
-import type { refusalOfStream, refusalOfTeam, startedByPass } from './support/thread-teams.js'
+import type { refusalOfStream, refusalOfTeam } from './support/thread-teams.js'
 
 const TEAMS = new URL('./support/thread-teams.js', import.meta.url)
 
@@ -24,6 +24,6 @@ describe('The threads of the engine', function () {
   })
 
   it('that compute a pass are only those that a thread has been given', () => {
-    expect(inOwnProcess(TEAMS, 'startedByPass') as ReturnType<typeof startedByPass>).to.equal(0)
+    expect(inOwnProcess(TEAMS, 'startedByPass')).to.equal(0)
   })
 })
