@@ -7,6 +7,7 @@ import { openDataset, train, type Dataset, type JobEvent, type TrainOptions } fr
 import { settingsOf } from '../../src/options/settings.js'
 import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
+import { someRoundsLater } from './support/talked-to.js'
 
 /** Runs `does` after each step, with what it wants of the job. */
 function learnerThat(does: string): URL {
@@ -83,12 +84,13 @@ describe('A job on several devices', function () {
   })
 
   it('is tuned by a learner a device at a time, and repeated from the schedule to the bit', async () => {
-    const small = { model: 'mlp', devices: 2, evaluateEvery: 100, until: { steps: 1600 } } as const
-    const tuned = await run({ ...small, learners: { initial: 2, max: 4, window: 0.002 } })
-    const { population, weightsSha256 } = tuned.finished
+    const small = { model: 'mlp', data, batch: 4, devices: 2, evaluateEvery: 1e6, optimiser: { milestones: [] } } as const
+    const tuned = train({ ...small, learners: { initial: 2, max: 4, window: 0.002 }, until: { steps: 1e6 } })
+    tuned.on('population', ({ to }) => void (to > 2 && someRoundsLater(tuned, 20).then(() => tuned.stop())))
+    const { population, iterations, weightsSha256 } = await tuned.finished
     expect(population.every(({ learners }) => learners % 2 === 0 && learners <= 4)).to.equal(true)
-    expect(tuned.events.some((event) => event.event === 'population' && event.to > 2)).to.equal(true)
-    const repeated = await run({ ...small, learners: { schedule: population } })
+    expect(population.some(({ learners }) => learners === 4)).to.equal(true)
+    const repeated = await run({ ...small, learners: { schedule: population }, until: { steps: iterations } })
     expect(repeated.finished.weightsSha256).to.equal(weightsSha256)
   })
 

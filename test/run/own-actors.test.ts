@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
-import { talkedTo, trainManyRounds } from './support/talked-to.js'
+import { someRoundsLater, talkedTo, trainManyRounds } from './support/talked-to.js'
 
 const STRICT = new URL('../fakes/strict-supervisor.js', import.meta.url)
 const ROUNDING = new URL('../fakes/rounding-synchroniser.js', import.meta.url)
@@ -11,6 +11,7 @@ describe('an actor of the user’s own', () => {
     const finished = await talkedTo({ supervisor: STRICT, learners: 1 }, async ({ actors }) => {
       await refused('INVALID_STATE', () => actors.supervisor.ask.resize(3), 'two at most')
       await actors.supervisor.ask.resize(2)
+      await someRoundsLater({ actors }, 1)
     })
     expect(finished.learners).to.equal(2)
     expect(finished.interventions).to.have.length(1)
