@@ -284,7 +284,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     return prepared
   }
 
-  /** Ends the learners that wait to join beyond so many in all. Resolves once their memory is free. */
+  /** Ends prepared learners until there are at most `learners` in all. Resolves once their memory is free. */
   async #endPrepared(learners: number): Promise<void> {
     const kept = Math.max(0, learners - this.#slots.length)
     const ended = this.#prepared.slice(kept)

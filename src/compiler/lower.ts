@@ -181,7 +181,7 @@ class Lowering {
     const { type } = this.#answered(operator, this.#ask(operator, [this.#forms.offered(x)], [this.#forms.offered(y)]).inputs[0], x)!
     const input = this.#asWanted(x, { type, layout: PLAIN }, segment)
     const written = this.#forms.get(input)!
-    // A gradient that lies as its value does spares operators that see no other image, as that of a mean over windows, from working in canonical order.
+    // Some operators, as the gradient of average pooling, see no other image than this gradient: in canonical order they would work on single pixels.
     const wanted = this.#forms.get(y) ?? { ...written, layout: this.#forms.layoutOfGradient(y) ?? PLAIN }
     this.#forms.set(y, wanted)
     const direct = same(written, wanted)

@@ -1,6 +1,6 @@
 import type { GroupRule } from '../engine/contract.js'
 
-/** Why averaging with a given alpha grows without bound with so many learners; undefined where it does not, or where alpha follows their number. */
+/** Why averaging with this alpha grows without bound for this number of learners; undefined where it is stable, or where alpha follows the number. */
 export function instabilityOf(
   { alpha, momentum }: { readonly alpha: number | null; readonly momentum: number },
   learners: number
@@ -9,7 +9,7 @@ export function instabilityOf(
   return alpha === null || alpha < bound ? undefined : `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`
 }
 
-/** Why a rule cannot have so many learners; undefined where it can. */
+/** Why a rule refuses this number of learners; undefined where it takes it. */
 export function instability(rule: GroupRule, learners: number): string | undefined {
   if (rule.kind !== 'synchronous' || rule.central.kind !== 'sma') return undefined
   const unstable = instabilityOf(rule.central, learners)

@@ -27,7 +27,7 @@ void wait_until_forgotten(pid_t thread) {
   for (int i = 0; i < 1000 && syscall(SYS_tgkill, getpid(), thread, 0) == 0; ++i) std::this_thread::sleep_for(20us);
 }
 
-// Starts so many threads at once, and ends them. Whether the system had them all.
+// Starts `count` threads at once, and ends them. Returns whether the system allowed all of them.
 bool can_start(int count) {
   std::vector<pid_t> started(static_cast<size_t>(count));
   std::vector<std::thread> threads;

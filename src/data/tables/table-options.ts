@@ -52,7 +52,7 @@ export const tableOptions = group({
   seed: option(whole(), { text: 'of the choice of the rows that are held out', default: 0 })
 })
 
-/** The options of all that reads a table. */
+/** The options that every reader of tables has. */
 export const readTableOptions = group({ delimiter: tableOptions.entries.delimiter })
 
 /** The path of a table, as a caller gives it. */
