@@ -68,7 +68,11 @@ export const convolutionCases: readonly Use[] = [
 const depthwise = (image: Convolution['image'], stride: Pair, rest: Partial<Convolution> = {}): Use[] =>
   convolution({ image, filters: image[1], kernel: [3, 3], groups: image[1], padding: [1, 1], stride, ...rest })
 
-/** What the kernels for 3x3 take, by stride, padding and edge, around the pieces of a row that they compute at once; then what they leave. */
+/** The same with a filter of another side, whose images have room for one. */
+const wider = (image: Convolution['image'], stride: Pair, side: number, padding: Pair): Use[] =>
+  depthwise(image, stride, { kernel: [side, side], padding })
+
+/** What the kernels for one filter a channel take, by stride, padding and edge, around the pieces of a row that they compute at once; then what they leave. */
 export const depthwiseCases: readonly Use[] = [
   ...[1, 2].flatMap((each) => {
     const stride: Pair = [each, each]
@@ -78,14 +82,21 @@ export const depthwiseCases: readonly Use[] = [
       ...[0, 1, 2].map((rows) => depthwise([1, 32, 5, 11], stride, { padding: [rows, 2 - rows] })),
       ...[15, 21, 40, 48].map((channels) => depthwise([3, channels, 6, 5], stride)),
       // Several chunks of images, the last one smaller.
-      depthwise([9, 16, 16, 20], stride)
+      depthwise([9, 16, 16, 20], stride),
+      // Larger filters: images smaller than a filter, padding that differs and is as much as there may be, and rows of several pieces.
+      ...[5, 7].flatMap((side) => [
+        ...[1, 3, 6, 17].map((pixels) => wider([2, 16, pixels, pixels], stride, side, [(side - 1) / 2, (side - 1) / 2])),
+        wider([1, 37, 6, 21], stride, side, [side - 1, 0]),
+        wider([9, 21, 12, 10], stride, side, [1, side - 2])
+      ])
     ]
   }),
   depthwise([1, 16, 6, 7], [2, 1]),
   depthwise([1, 16, 7, 7], [3, 3]),
   depthwise([1, 16, 5, 5], [1, 1], { padding: [3, 3] }),
-  depthwise([1, 16, 7, 7], [1, 1], { kernel: [5, 5], padding: [2, 2] }),
+  depthwise([1, 16, 9, 9], [1, 1], { kernel: [9, 9], padding: [4, 4] }),
   depthwise([1, 16, 7, 7], [1, 1], { kernel: [3, 1], padding: [1, 0] }),
+  depthwise([1, 16, 7, 7], [1, 1], { kernel: [5, 3], padding: [2, 1] }),
   depthwise([1, 16, 7, 7], [1, 1], { filters: 32 })
 ].flat()
 

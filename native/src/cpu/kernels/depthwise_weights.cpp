@@ -1,4 +1,4 @@
-// The gradient of the weights of conv2d with one filter of 3x3 a channel and stride 1.
+// The gradient of the weights of conv2d with one filter a channel.
 #include "cpu/kernels/depthwise.h"
 
 namespace arbalest::kernels {
@@ -6,21 +6,19 @@ namespace {
 
 using namespace depthwise;
 
-// Outputs of a row that are read at once: their gradients and the sums of all taps fit into registers.
-constexpr int kOutputs = 4;
 // Outputs of a channel that are summed in float before their sum is added up in double.
 constexpr int64_t kOutputsInFloat = 1024;
 
-// The sums of one register of channels: nine taps, and gy itself.
-struct Sums {
-  Floats tap[kTaps] = {}, gradient{};
+// The sums of one register of channels: all taps, and gy itself.
+template <int Side> struct Sums {
+  Floats tap[Side * Side] = {}, gradient{};
 };
 
-struct Totals {
-  double tap[kTaps][kLanes] = {}, gradient[kLanes] = {};
+template <int Side> struct Totals {
+  double tap[Side * Side][kLanes] = {}, gradient[kLanes] = {};
 
-  void add(const Sums& sums) {
-    for (int t = 0; t < kTaps; ++t) add(tap[t], sums.tap[t]);
+  void add(const Sums<Side>& sums) {
+    for (int t = 0; t < Side * Side; ++t) add(tap[t], sums.tap[t]);
     add(gradient, sums.gradient);
   }
 
@@ -30,37 +28,40 @@ struct Totals {
   }
 };
 
-// Adds what Count outputs from column `ow` on give to each tap; they lie under the columns of `rows` from `first` on.
-template <int Count, bool Edge>
-[[gnu::always_inline]] inline void add_outputs(Sums& sums, const Row<const float> (&rows)[kSide], const Row<const float>& gradients,
-                                               int64_t ow, int64_t first) {
-  Floats g[Count];
-#pragma GCC unroll 8
-  for (int i = 0; i < Count; ++i) sums.gradient += g[i] = gradients.at(ow + i);
+// Rows of taps whose sums stay in registers, beside the gradients of kOutputs outputs: all of a small filter, so that a gradient is read
+// once.
+template <int Side> constexpr int kRows = Side == 3 ? 3 : 1;
+template <int Side> constexpr int kOutputs = Side == 3 || kLanes < 16 ? 4 : 8;
+
+// Adds what Count outputs give to each tap of some rows; they lie under the columns of `rows` from `first` on.
+template <int Side, int Stride, bool Edge, int Count, class Row, int Rows>
+[[gnu::always_inline]] inline void add_outputs(Floats (&sums)[Rows * Side], const Row (&rows)[Rows], const Floats (&gradients)[Count],
+                                               int64_t first) {
 #pragma GCC unroll 3
-  for (int kh = 0; kh < kSide; ++kh) {
-    if (!rows[kh].inside()) continue;
-#pragma GCC unroll 12
-    for (int i = 0; i < Count - 1 + kSide; ++i) {
-      if (Edge && !rows[kh].has(first + i)) continue;
-      const Floats x = rows[kh].at(first + i);
-#pragma GCC unroll 3
-      for (int tap = 0; tap < kSide; ++tap) {
-        if (i - tap >= 0 && i - tap < Count) sums.tap[kh * kSide + tap] += x * g[i - tap];
+  for (int r = 0; r < Rows; ++r) {
+    if (!rows[r].inside()) continue;
+#pragma GCC unroll 24
+    for (int i = 0; i < (Count - 1) * Stride + Side; ++i) {
+      if (Edge && !rows[r].has(first + i)) continue;
+      const Floats x = rows[r].at(first + i);
+#pragma GCC unroll 7
+      for (int tap = 0; tap < Side; ++tap) {
+        if ((i - tap) % Stride == 0 && i - tap >= 0 && (i - tap) / Stride < Count)
+          sums[r * Side + tap] += x * gradients[(i - tap) / Stride];
       }
     }
   }
 }
 
-class DepthwiseWeights final : public Kernel {
+template <class T, int Side, int Stride> class DepthwiseWeights final : public Kernel {
  public:
   explicit DepthwiseWeights(const OperatorSpec& spec)
       : x_view_(activation_of(spec.inputs[0].spec)),
         y_view_(activation_of(spec.inputs[1].spec)),
-        at_(spec.attributes, spec.inputs[0].shape(), spec.inputs[1].shape()),
+        at_(spec.attributes, spec.inputs[0].shape(), spec.outputs[0].shape(), spec.inputs[1].shape()),
         lanes_(lanes_of(x_view_)),
-        x_(input<float>(spec, 0)),
-        gy_(input<float>(spec, 1)),
+        x_(input<T>(spec, 0)),
+        gy_(input<T>(spec, 1)),
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
         sums_(spec, lanes_.size()),
@@ -81,34 +82,43 @@ class DepthwiseWeights final : public Kernel {
     for (int64_t image = 0; image < x_view_.images; ++image) {
       const bool full = (image + 1) % chunk == 0 || image + 1 == x_view_.images;
       for (int64_t i = begin; i < end; ++i) {
-        add_plane(sums_[i], lanes_[i], image);
+        lanes_[i].whole ? add_plane<true>(sums_[i], lanes_[i], image) : add_plane<false>(sums_[i], lanes_[i], image);
         if (full) totals_[i].add(std::exchange(sums_[i], {}));
       }
     }
     for (int64_t i = begin; i < end; ++i) write(lanes_[i], totals_[i]);
   }
 
-  void add_plane(Sums& sums, const Lanes& lanes, int64_t image) const {
-    const float *x = x_ + begin_of(x_view_, image, lanes), *gy = gy_ + begin_of(y_view_, image, lanes);
-    Sums here = sums;  // in registers
+  template <bool Whole> void add_plane(Sums<Side>& sums, const Lanes& lanes, int64_t image) const {
+    constexpr int kTogether = kRows<Side>;
+    const T *x = x_ + begin_of(x_view_, image, lanes), *gy = gy_ + begin_of(y_view_, image, lanes);
     for (int64_t oh = 0; oh < y_view_.height; ++oh) {
-      const int64_t top = oh - at_.rows.padding;
-      const auto row = [&](int64_t h) { return Row<const float>::of(x_view_, x, h); };
-      const Row<const float> rows[kSide] = {row(top), row(top + 1), row(top + 2)}, gradients = Row<const float>::of(y_view_, gy, oh);
-      in_pieces<kOutputs>(y_view_.width, [&]<int Count>(int64_t ow) [[gnu::always_inline]] {
-        const int64_t first = ow - at_.columns.padding;
-        if (first < 0 || first + Count - 1 + kSide > x_view_.width)
-          add_outputs<Count, true>(here, rows, gradients, ow, first);
-        else
-          add_outputs<Count, false>(here, rows, gradients, ow, first);
-      });
+      const auto gradients = Row<const T, Whole>::of(y_view_, gy, oh, lanes.channels);
+      for (int kh = 0; kh < Side; kh += kTogether) {
+        Row<const T, Whole> rows[kTogether];
+        for (int r = 0; r < kTogether; ++r)
+          rows[r] = Row<const T, Whole>::of(x_view_, x, oh * Stride - at_.rows.padding + kh + r, lanes.channels);
+        Floats taps[kTogether * Side], gradient = sums.gradient;  // in registers
+        for (int t = 0; t < kTogether * Side; ++t) taps[t] = sums.tap[kh * Side + t];
+        in_pieces<kOutputs<Side>>(y_view_.width, [&]<int Count>(int64_t ow) [[gnu::always_inline]] {
+          Floats g[Count];
+#pragma GCC unroll 8
+          for (int i = 0; i < Count; ++i) gradient += g[i] = gradients.at(ow + i);
+          const int64_t first = ow * Stride - at_.columns.padding;
+          if (!Whole || first < 0 || first + (Count - 1) * Stride + Side > x_view_.width)
+            add_outputs<Side, Stride, true>(taps, rows, g, first);
+          else if constexpr (Whole)
+            add_outputs<Side, Stride, false>(taps, rows, g, first);
+        });
+        for (int t = 0; t < kTogether * Side; ++t) sums.tap[kh * Side + t] = taps[t];
+        if (kh == 0) sums.gradient = gradient;
+      }
     }
-    sums = here;
   }
 
-  void write(const Lanes& lanes, const Totals& totals) const {
+  void write(const Lanes& lanes, const Totals<Side>& totals) const {
     for (int c = 0; c < lanes.channels; ++c) {
-      for (int t = 0; t < kTaps; ++t) gw_[(lanes.channel + c) * kTaps + t] = static_cast<float>(totals.tap[t][c]);
+      for (int t = 0; t < Side * Side; ++t) gw_[(lanes.channel + c) * Side * Side + t] = static_cast<float>(totals.tap[t][c]);
       if (gb_) gb_[lanes.channel + c] = static_cast<float>(totals.gradient[c]);
     }
   }
@@ -116,26 +126,33 @@ class DepthwiseWeights final : public Kernel {
   const Activation x_view_, y_view_;
   const Geometry at_;
   const std::vector<Lanes> lanes_;
-  const float *x_, *gy_;
-  float *gw_, *gb_;          // (C, 1, 3, 3), (C)
-  PlannedItems<Sums> sums_;  // by register of channels
-  std::vector<Totals> totals_;
+  const T *x_, *gy_;
+  float *gw_, *gb_;                // (C, 1, S, S), (C)
+  PlannedItems<Sums<Side>> sums_;  // by register of channels
+  std::vector<Totals<Side>> totals_;
 };
 
-size_t scratch_weights(const Shapes&, const LoweringAnswer& answer) {
-  return lanes_of(activation_of(answer.inputs[0])).size() * sizeof(Sums);
+std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
+  return for_type(spec.precision, [&]<class T>() {
+    return for_window(
+        spec.outputs[0].shape()[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
+        [&]<int Side, int Stride>() -> std::unique_ptr<Kernel> { return std::make_unique<DepthwiseWeights<T, Side, Stride>>(spec); });
+  });
+}
+
+size_t scratch_weights(const Shapes& shapes, const LoweringAnswer& answer) {
+  const Shape& w = shapes.output(0);
+  return lanes_of(activation_of(answer.inputs[0])).size() * static_cast<size_t>(w[2] * w[3] + 1) * sizeof(Floats);
 }
 
 void check_weights(const Shapes& shapes) {
-  const Shape y = result_of(shapes.attributes(), shapes.input(0));
+  const Shape y = result_of(shapes.attributes(), shapes.input(0), shapes.output(0));
   shapes.input_is(1, y);
   shapes.output_is(1, {y[1]});
 }
 
-// With stride 2 oneDNN is faster.
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return request.attributes.list("stride") == std::vector<double>{1, 1} &&
-         takes_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
+  return takes_gradient(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
 }
 
 std::vector<Operator> operators() {
@@ -145,7 +162,7 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_weights,
-       .make = make_only<DepthwiseWeights>,
+       .make = make,
        .scratch = scratch_weights,
        .takes = takes_weights},
   };
