@@ -92,8 +92,17 @@ inline void transpose(Floats (&rows)[kLanes]) {
 }
 
 // The sum of all lanes, in pairs: a tree rounds less than a chain does, and takes a third of its time.
-inline float total_of(Floats values) {
+template <class Register> inline auto total_of(Register values) {
   for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) values += __builtin_shuffle(values, lane_numbers() ^ lanes);
+  return values[0];
+}
+
+// The highest of all lanes, which have no NaN.
+inline float highest_lane(Floats values) {
+  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
+    const Floats others = __builtin_shuffle(values, lane_numbers() ^ lanes);
+    values = values > others ? values : others;
+  }
   return values[0];
 }
 

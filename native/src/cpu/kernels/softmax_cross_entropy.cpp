@@ -1,8 +1,12 @@
 // Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - sum_k t[k] z[k], where t has 1 - smoothing at the label and
 // smoothing / K everywhere besides; the probabilities that its gradient needs; the number of samples whose class has the first of the
 // largest logits, and of those whose class is among the `top` largest.
+#include <omp.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "cpu/kernels/count.h"
 #include "cpu/kernels/elementwise.h"
@@ -31,50 +35,57 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         probabilities_(output<T>(spec, 1)),
         correct_(spec, 2),
         among_top_(spec, 3) {
-    row_.resize(static_cast<size_t>(classes_ + kLanes));
+    places_.resize(static_cast<size_t>(samples_));
+    losses_.resize(static_cast<size_t>(samples_));
+    rows_.resize(static_cast<size_t>(omp_get_max_threads()), std::vector<float>(static_cast<size_t>(classes_ + kLanes)));
   }
 
   void run(const StepContext&) override {
-    double loss = 0;
-    int32_t correct = 0, among_top = 0;
-    for (int64_t sample = 0; sample < samples_; ++sample) {
-      check_label(target_[sample], sample, classes_);
-      // Before the probabilities, which may overwrite the logits.
-      const int64_t better = better_than_label(logits_ + sample * classes_, target_[sample]);
-      loss += run_sample(sample);
-      correct += better == 0;
-      among_top += better < top_;
-    }
-    *loss_ = static_cast<float>(loss / static_cast<double>(samples_));
-    correct_.set(correct);
-    among_top_.set(among_top);
+    for (int64_t sample = 0; sample < samples_; ++sample) check_label(target_[sample], sample, classes_);
+    for_each(samples_, samples_ * classes_, [&](int64_t sample) {
+      const auto i = static_cast<size_t>(sample);
+      const Highest found = highest_of(logits_ + sample * classes_, target_[sample]);
+      places_[i] = found.better;
+      losses_[i] = loss_of(sample, found.logit);
+    });
+    *loss_ = static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(samples_));
+    const auto among = [&](int64_t most) {
+      return static_cast<int32_t>(std::count_if(places_.begin(), places_.end(), [&](int64_t better) { return better < most; }));
+    };
+    correct_.set(among(1));
+    among_top_.set(among(top_));
   }
 
  private:
-  // Classes before the label in falling order, equal ones in their own order. If a logit is a NaN, all classes count.
-  int64_t better_than_label(const T* z, int32_t label) const {
+  struct Highest {
+    float logit;
+    int64_t better;  // classes before the label in falling order, equal ones in their own order; if a logit is a NaN, all classes count
+  };
+
+  Highest highest_of(const T* z, int32_t label) const {
+    constexpr float kLeast = -std::numeric_limits<float>::infinity();
     const float labelled = to_float(z[label]);
+    Floats highest = all(kLeast);
     Ints better{};
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
       const Floats value = load<Partial>(z + at, width);
       const Ints before = lane_numbers() + static_cast<int32_t>(at) < label;
       Ints counts = ~(value <= labelled) | (before & (value == labelled));
-      if constexpr (Partial) counts &= lane_numbers() < width;
+      Floats logits = value;
+      if constexpr (Partial) {
+        counts &= lane_numbers() < width;
+        logits = lane_numbers() < width ? value : all(kLeast);
+      }
       better -= counts;
+      highest = logits > highest ? logits : highest;
     });
-    int64_t sum = 0;
-    for (int lane = 0; lane < kLanes; ++lane) sum += better[lane];
-    return labelled == labelled ? sum : classes_;
+    return {highest_lane(highest), labelled == labelled ? total_of(better) : classes_};
   }
 
-  double run_sample(int64_t sample) {
+  // Writes the probabilities, which may overwrite the logits.
+  double loss_of(int64_t sample, float highest) {
     const T* z = logits_ + sample * classes_;
-    float highest = -std::numeric_limits<float>::infinity();
-    for (int64_t k = 0; k < classes_; ++k) {
-      const float value = to_float(z[k]);
-      highest = value > highest ? value : highest;
-    }
-
+    float* const row = rows_[static_cast<size_t>(omp_get_thread_num())].data();
     const double labelled = static_cast<double>(to_float(z[target_[sample]])) - static_cast<double>(highest);
     Floats sums{}, below{};
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
@@ -85,15 +96,14 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         distance = lane_numbers() < width ? distance : Floats{};
       }
       below += distance;
-      store(row_.data() + at, power);
+      store(row + at, power);
       sums += power;
     });
     const double sum = sum_of(sums);
     if (probabilities_) {
       const auto share = static_cast<float>(1 / sum);
       T* p = probabilities_ + sample * classes_;
-      for_each_register(0, classes_,
-                        [&]<bool Partial>(int64_t at, int width) { store<Partial>(p + at, load(row_.data() + at) * share, width); });
+      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) { store<Partial>(p + at, load(row + at) * share, width); });
     }
     return std::log(sum) - (1 - smoothing_) * labelled - (smoothing_ > 0 ? smoothing_ * sum_of(below) / static_cast<double>(classes_) : 0);
   }
@@ -106,7 +116,9 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   float* loss_;       // (1)
   T* probabilities_;  // (N, K) or null
   const Count correct_, among_top_;
-  std::vector<float> row_;  // one sample's powers, whole registers
+  std::vector<int64_t> places_;           // by sample: the classes before its label
+  std::vector<double> losses_;            // by sample
+  std::vector<std::vector<float>> rows_;  // by thread: one sample's powers, whole registers
 };
 
 template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
@@ -120,21 +132,23 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
         glogits_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
+    for (int64_t sample = 0; sample < samples_; ++sample) check_label(target_[sample], sample, classes_);
     const float share = 1.0f / static_cast<float>(samples_), spread = smoothing_ / static_cast<float>(classes_);
-    for (int64_t sample = 0; sample < samples_; ++sample) {
-      const int32_t label = target_[sample];
-      check_label(label, sample, classes_);
-      const T* p = probabilities_ + sample * classes_;
-      T* g = glogits_ + sample * classes_;
-      const float labelled = (to_float(p[label]) - (1.0f - smoothing_) - spread) * share;
-      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-        store<Partial>(g + at, (load<Partial>(p + at, width) - spread) * share, width);
-      });
-      g[label] = from_float<T>(labelled);
-    }
+    for_each(samples_, samples_ * classes_, [&](int64_t sample) { run_sample(sample, share, spread); });
   }
 
  private:
+  void run_sample(int64_t sample, float share, float spread) const {
+    const int32_t label = target_[sample];
+    const T* p = probabilities_ + sample * classes_;
+    T* g = glogits_ + sample * classes_;
+    const float labelled = (to_float(p[label]) - (1.0f - smoothing_) - spread) * share;
+    for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
+      store<Partial>(g + at, (load<Partial>(p + at, width) - spread) * share, width);
+    });
+    g[label] = from_float<T>(labelled);
+  }
+
   const int64_t samples_, classes_;
   const T* probabilities_;  // (N, K)
   const int32_t* target_;   // (N)
