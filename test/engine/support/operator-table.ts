@@ -4,7 +4,7 @@ import { activation, label, positive, wide, type OperatorCase, type Port } from 
 import {
   averageCases,
   convolutionCases,
-  depthwiseCases,
+  narrowGroupCases,
   maximumCases,
   planeCases,
   smallImageCases,
@@ -283,7 +283,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...depthwiseCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases],
+    cases: [...convolutionCases, ...narrowGroupCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

@@ -72,8 +72,12 @@ const depthwise = (image: Convolution['image'], stride: Pair, rest: Partial<Conv
 const wider = (image: Convolution['image'], stride: Pair, side: number, padding: Pair): Use[] =>
   depthwise(image, stride, { kernel: [side, side], padding })
 
-/** What the kernels for one filter a channel take, by stride, padding and edge, around the pieces of a row that they compute at once; then what they leave. */
-export const depthwiseCases: readonly Use[] = [
+/** Filters of 3x3 for groups of `width` channels. */
+const grouped = (image: Convolution['image'], stride: Pair, width: number, padding: Pair = [1, 1]): Use[] =>
+  depthwise(image, stride, { groups: image[1] / width, padding })
+
+/** What the kernels for groups of few channels take, by stride, padding and edge, around the pieces of a row that they compute at once; then what they leave. */
+export const narrowGroupCases: readonly Use[] = [
   ...[1, 2].flatMap((each) => {
     const stride: Pair = [each, each]
     return [
@@ -83,6 +87,12 @@ export const depthwiseCases: readonly Use[] = [
       ...[15, 21, 40, 48].map((channels) => depthwise([3, channels, 6, 5], stride)),
       // Several chunks of images, the last one smaller.
       depthwise([9, 16, 16, 20], stride),
+      // Groups of four and of eight channels, which fill registers or do not: images that are all edge, and rows of several pieces.
+      ...[4, 8].flatMap((width) => [
+        ...[1, 2, 5, 17].map((pixels) => grouped([2, 16, pixels, pixels], stride, width)),
+        grouped([1, 40, 6, 21], stride, width, [2, 0]),
+        grouped([9, 24, 12, 10], stride, width)
+      ]),
       // Larger filters: images smaller than a filter, padding that differs and is as much as there may be, and rows of several pieces.
       ...[5, 7].flatMap((side) => [
         ...[1, 3, 6, 17].map((pixels) => wider([2, 16, pixels, pixels], stride, side, [(side - 1) / 2, (side - 1) / 2])),

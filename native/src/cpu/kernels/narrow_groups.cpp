@@ -1,50 +1,63 @@
-// conv2d with one filter a channel, and the gradient of its input.
-#include "cpu/kernels/depthwise.h"
+// conv2d with groups of few channels, and the gradient of its input.
+#include "cpu/kernels/narrow_groups.h"
 
 #include <array>
 
 namespace arbalest::kernels {
 namespace {
 
-using namespace depthwise;
+using namespace narrow_groups;
 
 // Outputs of a row that are computed at once.
 constexpr int kOutputs = 8;
 
-// The weights of a register of channels, tap by tap.
-template <int Side> struct Taps {
-  Floats tap[Side * Side];
+// The weights of a register of channels: by row of the filter and channel of the group, the taps of each lane.
+template <int Width, int Side> struct Taps {
+  Floats tap[Side][Width][Side];
 
-  // Of weights (C, 1, S, S), from the last tap to the first if they are `turned`.
-  static Taps of(const float* weights, const Lanes& lanes, bool turned) {
-    constexpr int kTaps = Side * Side;
-    float taps[kTaps][kLanes] = {};
-    for (int c = 0; c < lanes.channels; ++c) {
-      for (int t = 0; t < kTaps; ++t) taps[t][c] = weights[(lanes.channel + c) * kTaps + t];
-    }
-    Taps ordered;
-    for (int t = 0; t < kTaps; ++t) ordered.tap[t] = load(taps[turned ? kTaps - 1 - t : t]);
-    return ordered;
+  // Of weights (C, K, S, S): a lane is a filter, and meets the channels of its group.
+  static Taps forward(const float* weights, const Lanes& lanes) {
+    return made([&](int lane, int channel) { return weights + ((lanes.channel + lane) * Width + channel) * Side * Side; }, lanes, false);
+  }
+  // A lane is a channel, and meets the filters of its group; from the last tap to the first if they are `turned`.
+  static Taps backward(const float* weights, const Lanes& lanes, bool turned) {
+    const auto of = [&](int lane, int filter) {
+      return weights + ((lanes.channel + lane - lane % Width + filter) * Width + lane % Width) * Side * Side;
+    };
+    return made(of, lanes, turned);
   }
 
-  // Those of one row of the filter.
-  struct OfRow {
-    Floats tap[Side];
-  };
-  OfRow row(int64_t kh) const {
+  struct OfRow { Floats tap[Side]; };
+  OfRow row(int64_t kh, int channel) const {
     OfRow loaded;
-    for (int kw = 0; kw < Side; ++kw) loaded.tap[kw] = in_register(tap[kh * Side + kw]);
+    for (int kw = 0; kw < Side; ++kw) loaded.tap[kw] = in_register(tap[kh][channel][kw]);
     return loaded;
+  }
+
+ private:
+  template <class Of> static Taps made(const Of& of, const Lanes& lanes, bool turned) {
+    Taps ordered{};
+    for (int lane = 0; lane < lanes.channels; ++lane) {
+      for (int channel = 0; channel < Width; ++channel) {
+        const float* const taps = of(lane, channel);
+        for (int t = 0; t < Side * Side; ++t) {
+          const int to = turned ? Side * Side - 1 - t : t;
+          ordered.tap[to / Side][channel][to % Side][lane] = taps[t];
+        }
+      }
+    }
+    return ordered;
   }
 };
 
-// sums[i] += the row under the taps, from column `first` on. At an edge, columns outside of the image are passed over.
-template <int Stride, bool Edge, int Side, int Count, class Row>
-[[gnu::always_inline]] inline void add_row(Floats (&sums)[Count], const Row& row, int64_t first, const typename Taps<Side>::OfRow& taps) {
+// sums[i] += one channel of the row under its taps, from column `first` on. At an edge, columns outside of the image are passed over.
+template <int Stride, bool Edge, int Width, int Side, int Count, class Row>
+[[gnu::always_inline]] inline void add_row(Floats (&sums)[Count], const Row& row, int64_t first, const Spread<Width>& spread,
+                                           const typename Taps<Width, Side>::OfRow& taps) {
 #pragma GCC unroll 24
   for (int i = 0; i < (Count - 1) * Stride + Side; ++i) {
     if (Edge && !row.has(first + i)) continue;
-    const Floats x = row.at(first + i);
+    const Floats x = spread(row.at(first + i));
 #pragma GCC unroll 7
     for (int tap = 0; tap < Side; ++tap) {
       if ((i - tap) % Stride == 0 && i - tap >= 0 && (i - tap) / Stride < Count) sums[(i - tap) / Stride] += x * taps.tap[tap];
@@ -53,9 +66,9 @@ template <int Stride, bool Edge, int Side, int Count, class Row>
 }
 
 // y = x under the weights, of one image and register of channels; padding[0] rows and padding[1] columns lie around x.
-template <class T, int Side, int Stride, bool Whole>
+template <class T, int Width, int Side, int Stride, bool Whole>
 void correlate(const Activation& from, const T* x, const Activation& to, T* y, const Lanes& lanes, const std::array<int64_t, 2>& padding,
-               const Taps<Side>& weights, Floats bias, bool relu) {
+               const Taps<Width, Side>& weights, Floats bias, bool relu) {
   for (int64_t oh = 0; oh < to.height; ++oh) {
     const int64_t top = oh * Stride - padding[0];
     const auto out = Row<T, Whole>::of(to, y, oh, lanes.channels);
@@ -67,10 +80,13 @@ void correlate(const Activation& from, const T* x, const Activation& to, T* y, c
       for (int kh = 0; kh < Side; ++kh) {
         const auto row = Row<const T, Whole>::of(from, x, top + kh, lanes.channels);
         if (!row.inside()) continue;
-        if (edge)
-          add_row<Stride, true, Side>(sums, row, first, weights.row(kh));
-        else if constexpr (Whole)
-          add_row<Stride, false, Side>(sums, row, first, weights.row(kh));
+        for (int channel = 0; channel < Width; ++channel) {
+          const Spread<Width> spread(channel);
+          if (edge)
+            add_row<Stride, true, Width, Side>(sums, row, first, spread, weights.row(kh, channel));
+          else if constexpr (Whole)
+            add_row<Stride, false, Width, Side>(sums, row, first, spread, weights.row(kh, channel));
+        }
       }
       for (int i = 0; i < Count; ++i) out.set(ow + i, relu ? rectified(sums[i]) : sums[i]);
     });
@@ -78,16 +94,18 @@ void correlate(const Activation& from, const T* x, const Activation& to, T* y, c
 }
 
 // The weights of all registers of channels, ordered anew in each run.
-template <int Side> class OrderedWeights {
+template <int Width, int Side> class OrderedWeights {
  public:
+  using Ordered = Taps<Width, Side>;
+
   OrderedWeights(const OperatorSpec& spec, const Activation& view)
       : lanes_(lanes_of(view)), weights_(input<float>(spec, 1)), taps_(spec, lanes_.size()) {}
 
-  // body.operator()<Whole>(image, lanes, taps) over all images and registers of channels, in the order of memory: short planes are too
-  // short for the processor to fetch ahead in any other.
-  template <class Body> void for_each_plane(const Activation& view, bool turned, const Body& body) {
+  // body.operator()<Whole>(image, lanes, taps) over all images and registers of channels, in the order of memory: short planes are too short
+  // for the processor to fetch ahead in any other. `order` gives the taps of a register of channels.
+  template <class Order, class Body> void for_each_plane(const Activation& view, const Order& order, const Body& body) {
     const auto count = static_cast<int64_t>(lanes_.size());
-    for (size_t i = 0; i < lanes_.size(); ++i) taps_[i] = Taps<Side>::of(weights_, lanes_[i], turned);
+    for (size_t i = 0; i < lanes_.size(); ++i) taps_[i] = order(weights_, lanes_[i]);
     for_each(view.images * count, view.elements(), [&](int64_t item) {
       const auto i = static_cast<size_t>(item % count);
       if (lanes_[i].whole)
@@ -99,13 +117,13 @@ template <int Side> class OrderedWeights {
 
  private:
   const std::vector<Lanes> lanes_;
-  const float* weights_;  // (C, 1, S, S)
-  PlannedItems<Taps<Side>> taps_;
+  const float* weights_;  // (C, K, S, S)
+  PlannedItems<Ordered> taps_;
 };
 
-template <class T, int Side, int Stride> class Depthwise final : public Kernel {
+template <class T, int Width, int Side, int Stride> class GroupedForward final : public Kernel {
  public:
-  explicit Depthwise(const OperatorSpec& spec)
+  explicit GroupedForward(const OperatorSpec& spec)
       : x_view_(activation_of(spec.inputs[0].spec)),
         y_view_(activation_of(spec.outputs[0].spec)),
         at_(spec.attributes, spec.inputs[0].shape(), spec.inputs[1].shape(), spec.outputs[0].shape()),
@@ -116,11 +134,12 @@ template <class T, int Side, int Stride> class Depthwise final : public Kernel {
         weights_(spec, x_view_) {}
 
   void run(const StepContext&) override {
-    weights_.for_each_plane(y_view_, false, [&]<bool Whole>(int64_t image, const Lanes& lanes, const Taps<Side>& taps) {
+    const auto run = [&]<bool Whole>(int64_t image, const Lanes& lanes, const Taps<Width, Side>& taps) {
       const Floats bias = b_ ? load(b_ + lanes.channel, lanes.channels) : Floats{};
-      correlate<T, Side, Stride, Whole>(x_view_, x_ + begin_of(x_view_, image, lanes), y_view_, y_ + begin_of(y_view_, image, lanes), lanes,
-                                        {at_.rows.padding, at_.columns.padding}, taps, bias, relu_);
-    });
+      correlate<T, Width, Side, Stride, Whole>(x_view_, x_ + begin_of(x_view_, image, lanes), y_view_, y_ + begin_of(y_view_, image, lanes),
+                                               lanes, {at_.rows.padding, at_.columns.padding}, taps, bias, relu_);
+    };
+    weights_.for_each_plane(y_view_, Taps<Width, Side>::forward, run);
   }
 
  private:
@@ -130,12 +149,12 @@ template <class T, int Side, int Stride> class Depthwise final : public Kernel {
   const T* x_;
   const float* b_;  // (C)
   T* y_;
-  OrderedWeights<Side> weights_;
+  OrderedWeights<Width, Side> weights_;
 };
 
-template <class T, int Side, int Stride> class DepthwiseData final : public Kernel {
+template <class T, int Width, int Side, int Stride> class GroupedData final : public Kernel {
  public:
-  explicit DepthwiseData(const OperatorSpec& spec)
+  explicit GroupedData(const OperatorSpec& spec)
       : x_view_(activation_of(spec.outputs[0].spec)),
         y_view_(activation_of(spec.inputs[0].spec)),
         at_(spec.attributes, spec.outputs[0].shape(), spec.inputs[1].shape(), spec.inputs[0].shape()),
@@ -147,19 +166,21 @@ template <class T, int Side, int Stride> class DepthwiseData final : public Kern
     // With stride 1 it is a convolution of gy by the weights turned around.
     constexpr bool dense = Stride == 1;
     const std::array<int64_t, 2> padding{Side - 1 - at_.rows.padding, Side - 1 - at_.columns.padding};
-    weights_.for_each_plane(x_view_, dense, [&]<bool Whole>(int64_t image, const Lanes& lanes, const Taps<Side>& taps) {
+    const auto order = [](const float* weights, const Lanes& lanes) { return Taps<Width, Side>::backward(weights, lanes, dense); };
+    const auto run = [&]<bool Whole>(int64_t image, const Lanes& lanes, const Taps<Width, Side>& taps) {
       const T* gy = gy_ + begin_of(y_view_, image, lanes);
       T* gx = gx_ + begin_of(x_view_, image, lanes);
       if constexpr (dense)
-        correlate<T, Side, 1, Whole>(y_view_, gy, x_view_, gx, lanes, padding, taps, Floats{}, false);
+        correlate<T, Width, Side, 1, Whole>(y_view_, gy, x_view_, gx, lanes, padding, taps, Floats{}, false);
       else
         spread_out<Whole>(gy, gx, lanes, taps);
-    });
+    };
+    weights_.for_each_plane(x_view_, order, run);
   }
 
  private:
   // With stride 2: of the columns v + padding, the even ones meet outputs by the even taps, and the odd ones by the odd taps.
-  template <bool Whole> void spread_out(const T* gy, T* gx, const Lanes& lanes, const Taps<Side>& weights) const {
+  template <bool Whole> void spread_out(const T* gy, T* gx, const Lanes& lanes, const Taps<Width, Side>& weights) const {
     const int64_t padding = at_.columns.padding, first_pair = padding / 2, pairs = (x_view_.width - 1 + padding) / 2 + 1 - first_pair;
     for (int64_t h = 0; h < x_view_.height; ++h) {
       const int64_t u = h + at_.rows.padding;
@@ -170,15 +191,18 @@ template <class T, int Side, int Stride> class DepthwiseData final : public Kern
         for (int64_t kh = u % 2; kh < Side && kh <= u; kh += 2) {
           const auto from = Row<const T, Whole>::of(y_view_, gy, (u - kh) / 2, lanes.channels);
           if (!from.inside()) continue;
-          const auto taps = weights.row(kh);
+          for (int filter = 0; filter < Width; ++filter) {
+            const auto taps = weights.row(kh, filter);
+            const Spread<Width> spread(filter);
 #pragma GCC unroll 11
-          for (int i = -(Side / 2); i < Count; ++i) {
-            if (!from.has(pair + i)) continue;
-            const Floats g = from.at(pair + i);
+            for (int i = -(Side / 2); i < Count; ++i) {
+              if (!from.has(pair + i)) continue;
+              const Floats g = spread(from.at(pair + i));
 #pragma GCC unroll 7
-            for (int tap = 0; tap < Side; ++tap) {
-              const int at = i + tap / 2;
-              if (at >= 0 && at < Count) columns[tap % 2][at] += g * taps.tap[tap];
+              for (int tap = 0; tap < Side; ++tap) {
+                const int at = i + tap / 2;
+                if (at >= 0 && at < Count) columns[tap % 2][at] += g * taps.tap[tap];
+              }
             }
           }
         }
@@ -196,18 +220,21 @@ template <class T, int Side, int Stride> class DepthwiseData final : public Kern
   const Geometry at_;
   const T* gy_;
   T* gx_;
-  OrderedWeights<Side> weights_;
+  OrderedWeights<Width, Side> weights_;
 };
 
-template <template <class, int, int> class Made> std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
+template <template <class, int, int, int> class Made> std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
+  const Shape& w = spec.inputs[1].shape();
   return for_type(spec.precision, [&]<class T>() {
-    return for_window(spec.inputs[1].shape()[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
-                      [&]<int Side, int Stride>() -> std::unique_ptr<Kernel> { return std::make_unique<Made<T, Side, Stride>>(spec); });
+    return for_window(w[1], w[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
+                      [&]<int Width, int Side, int Stride>() -> std::unique_ptr<Kernel> {
+                        return std::make_unique<Made<T, Width, Side, Stride>>(spec);
+                      });
   });
 }
 
 size_t scratch_of(const TensorSpec& x, const Shape& w) {
-  return lanes_of(activation_of(x)).size() * static_cast<size_t>(w[2] * w[3]) * sizeof(Floats);
+  return lanes_of(activation_of(x)).size() * static_cast<size_t>(w[1] * w[2] * w[3]) * sizeof(Floats);
 }
 
 size_t scratch_forward(const Shapes& shapes, const LoweringAnswer& answer) { return scratch_of(answer.inputs[0], shapes.input(1)); }
@@ -222,12 +249,13 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.attributes(), shapes.output(0), shapes.input(1))); }
 
-// oneDNN is faster with strides in bf16, and where filters are 5x5.
+// Of depthwise convolutions oneDNN's are faster with strides, but for those of 3x3 in f32; and those of 5x5 in bf16.
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
   const Shape x = shape_at(request.inputs, 0), w = shape_at(request.inputs, 1);
   if (!takes_shapes(request, x, w, layout)) return false;
-  const bool strided = request.attributes.list("stride")[0] == 2, is_5x5 = w[2] == 5;
-  return request.precision == Type::bf16 ? !strided && !is_5x5 : !strided || !is_5x5;
+  if (w[1] > 1) return true;
+  const bool strided = request.attributes.list("stride")[0] == 2, halved = request.precision == Type::bf16;
+  return strided ? w[2] == 3 && !halved : w[2] != 5 || !halved;
 }
 
 bool takes_data(const LoweringRequest& request, const std::string& layout) {
@@ -241,14 +269,14 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"w", parameter}, {"b", parameter, true}},
        .outputs = {{"y", activation}},
        .check = check_forward,
-       .make = make<Depthwise>,
+       .make = make<GroupedForward>,
        .scratch = scratch_forward,
        .takes = takes_forward},
       {.kind = "conv2dBackwardData",
        .inputs = {{"gy", activation}, {"w", parameter}},
        .outputs = {{"gx", activation}},
        .check = check_data,
-       .make = make<DepthwiseData>,
+       .make = make<GroupedData>,
        .scratch = scratch_data,
        .takes = takes_data},
   };
@@ -258,13 +286,16 @@ const Registered kRegistered{operators()};
 
 }  // namespace
 
-namespace depthwise {
+namespace narrow_groups {
 
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
   const Attributes& attributes = request.attributes;
-  if (x.size() != 4 || w.size() != 4 || x[1] < 2 || attributes.number("groups", 1) != static_cast<double>(x[1])) return false;
-  const int64_t side = w[2];
-  if (w != Shape{x[1], 1, side, side} || (side != 3 && side != 5 && side != 7)) return false;
+  if (x.size() != 4 || w.size() != 4 || x[1] < 2) return false;
+  const int64_t width = w[1], side = w[2];
+  const bool widths = width == 4 || (width == 8 && request.precision != Type::bf16);
+  const bool known = width == 1 ? side == 3 || side == 5 || side == 7 : kLanes >= 8 && widths && side == 3;
+  if (!known || w != Shape{x[1], width, side, side}) return false;
+  if (attributes.number("groups", 1) * static_cast<double>(width) != static_cast<double>(x[1])) return false;
   const std::vector<double>&strides = attributes.list("stride"), &padding = attributes.list("padding");
   if (strides.size() != 2 || strides[0] != strides[1] || (strides[0] != 1 && strides[0] != 2) || padding.size() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
@@ -276,7 +307,7 @@ bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w
 
 bool takes_gradient(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
   if (!takes_shapes(request, x, w, layout)) return false;
-  return request.precision != Type::bf16 || w[2] != 3 || request.attributes.list("stride")[0] == 1;
+  return request.precision != Type::bf16 || w[1] > 1 || w[2] != 3 || request.attributes.list("stride")[0] == 1;
 }
 
 Shape result_of(const Attributes& attributes, const Shape& x, const Shape& w) {
@@ -288,5 +319,5 @@ Shape result_of(const Attributes& attributes, const Shape& x, const Shape& w) {
   return {x[0], x[1], extent(0), extent(1)};
 }
 
-}  // namespace depthwise
+}  // namespace narrow_groups
 }  // namespace arbalest::kernels

@@ -1,6 +1,7 @@
-// Convolutions with one filter a channel, of 3x3, 5x5 or 7x7, where channels lie side by side and fill registers: a register of channels is
-// computed at once. Several outputs of a row stay in registers while the rows of x pass by, so that each pixel is loaded once for all taps
-// of its row and arithmetic is the limit.
+// Convolutions whose groups have one, four or eight channels and as many filters (one: depthwise convolutions), where channels lie side by
+// side and fill registers: a register of channels, of whole groups, is computed at once. Each lane meets the channels of its group one after
+// the other, by a register in which that channel is spread over the group's lanes. Several outputs of a row stay in registers while the rows
+// of x pass by, so that each pixel is loaded once for all taps of its row and arithmetic is the limit.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,32 @@
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/window.h"
 
-namespace arbalest::kernels::depthwise {
+namespace arbalest::kernels::narrow_groups {
 
-// body.operator()<Side, Stride>() for the sides of filters and the strides that there are kernels for.
-template <class Body> auto for_window(int64_t side, int64_t stride, const Body& body) {
-  const auto strided = [&]<int Side>() { return stride == 1 ? body.template operator()<Side, 1>() : body.template operator()<Side, 2>(); };
-  return side == 3 ? strided.template operator()<3>() : side == 5 ? strided.template operator()<5>() : strided.template operator()<7>();
+// body.operator()<Width, Side, Stride>() for the channels of a group, the sides of filters and the strides that there are kernels for.
+template <class Body> auto for_window(int64_t width, int64_t side, int64_t stride, const Body& body) {
+  const auto strided = [&]<int Width, int Side>() {
+    return stride == 1 ? body.template operator()<Width, Side, 1>() : body.template operator()<Width, Side, 2>();
+  };
+  if constexpr (kLanes >= 8) {
+    if (width == 4) return strided.template operator()<4, 3>();
+    if (width == 8) return strided.template operator()<8, 3>();
+  }
+  return side == 3 ? strided.template operator()<1, 3>() : side == 5 ? strided.template operator()<1, 5>() : strided.template operator()<1, 7>();
 }
+
+// Gives each lane the value of one channel of its group.
+template <int Width> class Spread {
+ public:
+  explicit Spread(int channel = 0) : from_((lane_numbers() & ~(Width - 1)) + channel) {}
+  Floats operator()(Floats x) const {
+    if constexpr (Width == 1) return x;
+    return __builtin_shuffle(x, from_);
+  }
+
+ private:
+  Ints from_;
+};
 
 // One register of channels: its first lane and the first one's channel. `channels` are those that are not padding. The last register of
 // nhwc may have fewer lanes in memory than others.
@@ -75,14 +95,15 @@ struct Geometry {
   }
 };
 
-// Whether there are kernels for a convolution of x (N, C, H, W) by w in this layout: w is (C, 1, S, S) with a side S of 3, 5 or 7, both
-// strides are 1 or both are 2, padding is below the side, and there are as many lanes as in a register.
+// Whether there are kernels for a convolution of x (N, C, H, W) by w in this layout: w is (C, K, S, S) in groups of K channels, with a K of
+// 1 and a side S of 3, 5 or 7, or a side of 3 and a K of 4 or, in f32, 8: in bf16 oneDNN is faster there. Both strides are 1 or both are 2,
+// padding is below the side, and there are as many lanes as in a register.
 bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
-// The same for its gradients, but for those that oneDNN computes faster: of 3x3 with strides, in bf16.
+// The same for its gradients, but for those that oneDNN computes faster: of depthwise 3x3 with strides, in bf16.
 bool takes_gradient(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
 // The shape of y, for attributes, an x and a w that are taken.
 Shape result_of(const Attributes& attributes, const Shape& x, const Shape& w);
 
-}  // namespace arbalest::kernels::depthwise
+}  // namespace arbalest::kernels::narrow_groups

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { skip } from '../support/skip.js'
 import { activation, drawn, wide, type OperatorCase, type Values } from './support/operator-case.js'
 import { convolutionPasses, runByOurs, withBound } from './support/own-kernels.js'
 
@@ -9,20 +10,23 @@ interface Shape {
   readonly stride?: Pair
   readonly padding?: number
   readonly kernel?: Pair
-  readonly filtersAChannel?: number
+  /** Channels of a group. */
+  readonly width?: number
+  /** Of each channel. */
+  readonly filters?: number
 }
 
-/** A convolution of images of 16x16 with a group for each channel, and its gradients. */
-function passes({ channels, stride = [1, 1], padding = 1, kernel = [3, 3], filtersAChannel = 1 }: Shape): OperatorCase[] {
+/** A convolution of images of 16x16 in groups, and its gradients. */
+function passes({ channels, stride = [1, 1], padding = 1, kernel = [3, 3], width = 1, filters: multiple = 1 }: Shape): OperatorCase[] {
   const extent = (axis: 0 | 1): number => Math.floor((16 + 2 * padding - kernel[axis]) / stride[axis]) + 1
-  const filters = channels * filtersAChannel
+  const filters = channels * multiple
   const [x, w, b, y] = [
     activation(9, channels, 16, 16),
-    wide(filters, 1, ...kernel),
+    wide(filters, width, ...kernel),
     wide(filters),
     activation(9, filters, extent(0), extent(1))
   ]
-  const attributes = { stride, padding: [padding, padding], groups: channels, relu: 0 }
+  const attributes = { stride, padding: [padding, padding], groups: channels / width, relu: 0 }
   return convolutionPasses({ x, w, b, y }, attributes)
 }
 
@@ -35,13 +39,13 @@ const ALL = ['forward', 'data', 'weights']
 const GRADIENTS = ['data', 'weights']
 const SIDES = [3, 5, 7]
 
-describe('depthwise convolutions', () => {
-  it('have kernels of our own for filters of 3x3, 5x5 and 7x7, strides of 1 and 2, and any padding below the side', () => {
+describe('convolutions with groups of few channels', () => {
+  it('have kernels of our own where a group is one channel, for filters of 3x3, 5x5 and 7x7, strides of 1 and 2, and any padding below the side', () => {
     for (const side of SIDES)
       for (const stride of [1, 2])
         for (const padding of [0, 1, side - 1]) {
           const shape = { ...square(side, stride), padding }
-          const expected = side === 5 && stride === 2 ? GRADIENTS : ALL
+          const expected = side > 3 && stride === 2 ? GRADIENTS : ALL
           expect(own({ ...shape, channels: 32 }, 'nChw16c')).to.deep.equal(expected)
           expect(own({ ...shape, channels: 21 }, 'nChw16c')).to.deep.equal(expected)
           expect(own({ ...shape, channels: 48 }, 'nhwc')).to.deep.equal(expected)
@@ -49,7 +53,18 @@ describe('depthwise convolutions', () => {
         }
   })
 
-  it('have them in bfloat16 where oneDNN is slower', function () {
+  it('have them for filters of 3x3 where a group is four channels or eight', function () {
+    if (runByOurs(passes({ channels: 32, width: 4 }), 'nChw16c').length === 0) skip(this, 'the kernels of this processor have none')
+    for (const width of [4, 8])
+      for (const stride of [1, 2])
+        for (const [channels, layout] of [[32, 'nChw16c'], [40, 'nChw16c'], [48, 'nhwc'], [24, 'nhwc']] as const) {
+          const shape = { ...square(3, stride), width, channels }
+          expect(own(shape, layout), JSON.stringify(shape)).to.deep.equal(ALL)
+          expect(own(shape, layout, 'bf16'), JSON.stringify(shape)).to.deep.equal(width === 4 ? ALL : [])
+        }
+  })
+
+  it('have them in bfloat16 where oneDNN is slower', () => {
     const expected = (side: number, stride: number): readonly string[] => {
       if (stride === 1) return side === 5 ? GRADIENTS : ALL
       return side === 3 ? [] : GRADIENTS
@@ -71,27 +86,30 @@ describe('depthwise convolutions', () => {
       [{ channels: 16, kernel: [9, 9], padding: 4 }, 'nChw16c'],
       [{ channels: 16, kernel: [3, 1] }, 'nChw16c'],
       [{ channels: 16, kernel: [5, 3] }, 'nChw16c'],
-      [{ channels: 16, filtersAChannel: 2 }, 'nChw16c'],
+      [{ channels: 16, filters: 2 }, 'nChw16c'],
+      [{ channels: 32, width: 2 }, 'nChw16c'],
+      [{ channels: 32, width: 16 }, 'nChw16c'],
+      [{ channels: 32, width: 4, filters: 2 }, 'nChw16c'],
+      [{ channels: 32, width: 4, kernel: [5, 5], padding: 2 }, 'nChw16c'],
       [{ channels: 1 }, 'nChw16c']
     ]
     for (const [shape, layout] of others) expect(own(shape, layout), JSON.stringify([shape, layout])).to.deep.equal([])
   })
 
   it('have the same bits on one thread and on several', () => {
-    for (const side of SIDES)
-      for (const [layout, channels] of [
-        ['nChw16c', 64],
-        ['nhwc', 64],
-        ['nhwc', 69]
-      ] as const)
-        for (const stride of [1, 2]) {
-          const shape: Shape = { ...square(side, stride), channels }
-          const ours = own(shape, layout)
-          for (const use of passes(shape).filter(({ name }) => ours.includes(name))) {
-            const values = drawn(use.inputs, 'f32', 3)
-            const [alone, together] = [1, 4].map((threads): Values => withBound(use, layout, threads, (bound) => bound.run(values).outputs))
-            expect(together, `${use.name}, side ${side}, stride ${stride}, ${layout}`).to.deep.equal(alone)
-          }
+    const shapes: Shape[] = [...SIDES.map((side) => square(side, 1)), ...SIDES.map((side) => square(side, 2))].flatMap((one) => [
+      { ...one, channels: 64 },
+      { ...one, channels: 69 }
+    ])
+    const grouped: Shape[] = [4, 8].flatMap((width) => [1, 2].map((stride) => ({ ...square(3, stride), width, channels: 72 })))
+    for (const shape of [...shapes, ...grouped])
+      for (const layout of ['nChw16c', 'nhwc']) {
+        const ours = own(shape, layout)
+        for (const use of passes(shape).filter(({ name }) => ours.includes(name))) {
+          const values = drawn(use.inputs, 'f32', 3)
+          const [alone, together] = [1, 4].map((threads): Values => withBound(use, layout, threads, (bound) => bound.run(values).outputs))
+          expect(together, `${use.name}, ${JSON.stringify(shape)}, ${layout}`).to.deep.equal(alone)
         }
+      }
   })
 })
