@@ -87,18 +87,18 @@ class ResNet(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 with the stride, 1x1 to four times the filters."""
+    """1x1, 3x3 with the stride, 1x1 to four times the filters; the 3x3 convolution may be wider, and have groups."""
 
     expansion = 4
 
-    def __init__(self, before, filters, stride):
+    def __init__(self, before, filters, stride, groups=1, times=1):
         super().__init__()
-        after = self.expansion * filters
-        self.conv1 = nn.Conv2d(before, filters, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(filters)
-        self.conv2 = nn.Conv2d(filters, filters, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(filters)
-        self.conv3 = nn.Conv2d(filters, after, 1, bias=False)
+        after, inner = self.expansion * filters, times * filters
+        self.conv1 = nn.Conv2d(before, inner, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(inner)
+        self.conv2 = nn.Conv2d(inner, inner, 3, stride, 1, groups=groups, bias=False)
+        self.bn2 = nn.BatchNorm2d(inner)
+        self.conv3 = nn.Conv2d(inner, after, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(after)
         self.downsample = nn.Identity()
         if stride > 1 or before != after:
@@ -122,18 +122,20 @@ IMAGENET_RESNETS = {
     152: (Bottleneck, 4, (3, 8, 36, 3)),
 }
 
+GROUPED_RESNETS = {"resnext50_32x4d": {"groups": 32, "times": 2}, "wide_resnet50_2": {"times": 2}}
+
 
 class ImagenetResNet(nn.Sequential):
-    """He et al. 2016, section 4.1: 7x7 stem with max pooling, four stages."""
+    """He et al. 2016, section 4.1: 7x7 stem with max pooling, four stages. `grouping`: the groups of bottleneck blocks, and how many times as wide they are."""
 
-    def __init__(self, depth, sample, classes):
+    def __init__(self, depth, sample, classes, **grouping):
         block, expansion, counts = IMAGENET_RESNETS[depth]
         layers = [nn.Conv2d(sample[0], 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
         before = 64
         for stage, count in enumerate(counts):
             filters = 64 * 2**stage
             for i in range(count):
-                layers.append(block(before, filters, 2 if stage > 0 and i == 0 else 1))
+                layers.append(block(before, filters, 2 if stage > 0 and i == 0 else 1, **grouping))
                 before = expansion * filters
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))
 
@@ -472,6 +474,8 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return AlexNet(sample, classes, dropout)
     if name == "vgg16":
         return Vgg16(sample, classes, dropout)
+    if name in GROUPED_RESNETS:
+        return ImagenetResNet(50, sample, classes, **GROUPED_RESNETS[name])
     if name.startswith("resnet") and int(name[6:]) in IMAGENET_RESNETS:
         return ImagenetResNet(int(name[6:]), sample, classes)
     if name.startswith("resnet") and (int(name[6:]) - 2) % 6 == 0:
@@ -489,4 +493,4 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join([*GROUPED_RESNETS, *VITS])}")

@@ -42,6 +42,8 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   'vit-tiny': COLOURS,
   resnet18: PHOTOGRAPHS,
   resnet50: PHOTOGRAPHS,
+  resnext50_32x4d: PHOTOGRAPHS,
+  wide_resnet50_2: PHOTOGRAPHS,
   alexnet: PHOTOGRAPHS,
   inception_v3: LARGER,
   gpt: TEXT,

@@ -57,7 +57,12 @@ describe('convolutions with groups of few channels', () => {
     if (runByOurs(passes({ channels: 32, width: 4 }), 'nChw16c').length === 0) skip(this, 'the kernels of this processor have none')
     for (const width of [4, 8])
       for (const stride of [1, 2])
-        for (const [channels, layout] of [[32, 'nChw16c'], [40, 'nChw16c'], [48, 'nhwc'], [24, 'nhwc']] as const) {
+        for (const [channels, layout] of [
+          [32, 'nChw16c'],
+          [40, 'nChw16c'],
+          [48, 'nhwc'],
+          [24, 'nhwc']
+        ] as const) {
           const shape = { ...square(3, stride), width, channels }
           expect(own(shape, layout), JSON.stringify(shape)).to.deep.equal(ALL)
           expect(own(shape, layout, 'bf16'), JSON.stringify(shape)).to.deep.equal(width === 4 ? ALL : [])

@@ -16,7 +16,9 @@ const CLASSES = 7
 const MODELS = [
   ['vit-tiny', 'vit_tiny_patch16_224', 'timm', 112],
   ['mobilenet_v2', 'mobilenet_v2', 'torchvision', 96],
-  ['inception_v3', 'inception_v3', 'torchvision', 96]
+  ['inception_v3', 'inception_v3', 'torchvision', 96],
+  ['resnext50_32x4d', 'resnext50_32x4d', 'torchvision', 64],
+  ['wide_resnet50_2', 'wide_resnet50_2', 'torchvision', 64]
 ] as const
 
 async function floats(path: string): Promise<Float32Array> {

@@ -39,6 +39,8 @@ describe('the zoo', () => {
     ['resnet50', imagenet, 25_557_032],
     ['resnet101', imagenet, 44_549_160],
     ['resnet152', imagenet, 60_192_808],
+    ['resnext50_32x4d', imagenet, 25_028_904],
+    ['wide_resnet50_2', imagenet, 68_883_240],
     ['mobilenet_v2', imagenet, 3_504_872],
     // torchvision counts 3,326,696 more in the auxiliary classifier.
     ['inception_v3', imagenet, 27_161_264 - 3_326_696],
@@ -267,6 +269,8 @@ describe('the zoo', () => {
     expect(thrown(() => imagenetResnet(imagenet, { depth: 20 })).message)
       .to.include('depth: received 20')
       .and.to.include('18, 34, 50')
+    for (const grouped of [{ groups: 32 }, { widthPerGroup: 128 }])
+      expect(thrown(() => imagenetResnet(imagenet, { depth: 34, ...grouped })).message).to.include('use it with 50 layers or more')
     expect(thrown(() => imagenetResnet(imagenet, { stem: 'tiny' as 'small' })).message).to.include('stem: received "tiny"')
   })
 

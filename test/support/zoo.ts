@@ -2,7 +2,18 @@ import type { Model } from '../../src/model/model.js'
 import { modelNamed, zoo } from '../../src/model/zoo/index.js'
 
 /** Their operators are those of smaller models, many times over or with many weights. */
-const DEEP: readonly string[] = ['vgg16', 'resnet34', 'resnet50', 'resnet101', 'resnet152', 'inception_v3', 'vit-small', 'vit-base']
+const DEEP: readonly string[] = [
+  'vgg16',
+  'resnet34',
+  'resnet50',
+  'resnet101',
+  'resnet152',
+  'resnext50_32x4d',
+  'wide_resnet50_2',
+  'inception_v3',
+  'vit-small',
+  'vit-base'
+]
 /** Those that take tokens. */
 export const TEXT: readonly string[] = ['gpt', 'text-classifier']
 
@@ -19,7 +30,7 @@ function forSmallImages(name: string): Model {
       ? [3, 63, 63]
       : name === 'inception_v3'
         ? [3, 75, 75]
-        : /^(vgg|resnet|vit|mobilenet|convnet)/.test(name)
+        : /^(vgg|resnet|resnext|wide_resnet|vit|mobilenet|convnet)/.test(name)
           ? [3, 32, 32]
           : [1, 28, 28]
   return modelNamed(name, { input, classes: 10 })

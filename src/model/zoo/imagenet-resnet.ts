@@ -15,6 +15,10 @@ const imagenetResnetOptions = group({
    * convolution of stride 1 alone, for images of about 32; `large` if omitted.
    */
   stem: option(oneOf(['large', 'small']), { default: 'large' }),
+  /** Of the 3x3 convolution of a bottleneck block; 1 if omitted. */
+  groups: option(whole({ min: 1 }), { default: 1 }),
+  /** Channels of such a group in the first stage, twice as many in each stage after it; 64 if omitted. */
+  widthPerGroup: option(whole({ min: 1 }), { default: 64 }),
   /** The last batch norm of every block begins with gamma 0, so that blocks begin as the identity (Goyal et al., 2017, section 5.1). */
   zeroInitResidual: option(truth(), { default: false })
 })
@@ -34,19 +38,29 @@ const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: n
 /**
  * The ResNets for ImageNet (He et al., CVPR 2016, section 4.1): a stem, four stages of blocks with 64 to 512 filters, global average pooling and
  * a linear layer. As in torchvision, from which also the names are: in a bottleneck block the 3x3 convolution has the stride. Convolutions start
- * from He's normal distribution with fan-out.
+ * from He's normal distribution with fan-out. With groups it is a ResNeXt (Xie et al., CVPR 2017), with wider groups a Wide ResNet (Zagoruyko
+ * and Komodakis, BMVC 2016), as torchvision makes them of ResNets.
  *
- * Throws INVALID_OPTION for a depth that is not in the paper.
+ * Throws INVALID_OPTION for a depth that is not in the paper, and for groups where no block is a bottleneck.
  */
 export function imagenetResnet(shape: ZooShape, options: ImagenetResnetOptions = {}): Model {
   const { input, classes } = checkedShape(shape)
-  const { depth, stem, zeroInitResidual } = check(imagenetResnetOptions, options)
+  const { depth, stem, groups, widthPerGroup, zeroInitResidual } = check(imagenetResnetOptions, options)
   if (!Object.hasOwn(DEPTHS, depth)) throw invalidOption('depth', depth, `use one of ${Object.keys(DEPTHS).join(', ')}`)
   const [block, ...counts] = DEPTHS[depth]!
+  const grouping = { groups, times: (groups * widthPerGroup) / 64 }
+  if (block === 'basic' && (groups !== 1 || widthPerGroup !== 64))
+    throw invalidOption(groups !== 1 ? 'groups' : 'widthPerGroup', groups !== 1 ? groups : widthPerGroup, 'use it with 50 layers or more')
   const widths = [64, 128, 256, 512].map((filters) => filters * EXPANSION[block])
   const stages = widths.map((channels, i) => ({ channels, blocks: counts[i]! }))
-  const form = { block, stem, stemChannels: 64, stages, strideInFirst: false, halvesFirstStage: false }
-  return resnetOfForm(`resnet${depth}`, { input, classes }, form, { zeroInitResidual })
+  const form = { block, stem, stemChannels: 64, stages, strideInFirst: false, halvesFirstStage: false, grouping }
+  return resnetOfForm(nameOf(depth, groups, widthPerGroup), { input, classes }, form, { zeroInitResidual })
+}
+
+/** torchvision's. */
+function nameOf(depth: number, groups: number, widthPerGroup: number): string {
+  if (groups > 1) return `resnext${depth}_${groups}x${widthPerGroup}d`
+  return widthPerGroup === 64 ? `resnet${depth}` : `wide_resnet${depth}_${widthPerGroup / 64}`
 }
 
 /** The sizes that distinguish one ResNet of this architecture from another. */
@@ -61,6 +75,14 @@ export interface ResnetForm {
   readonly strideInFirst: boolean
   /** Whether the first stage halves the image, too. */
   readonly halvesFirstStage: boolean
+  /** Of the 3x3 convolution of a bottleneck block, if it is not one group of as many channels as the first one gives in a ResNet. */
+  readonly grouping?: Grouping
+}
+
+/** Groups, and how many times as many channels as without them. */
+interface Grouping {
+  readonly groups: number
+  readonly times: number
 }
 
 /** Two 3x3 convolutions, or three with a 3x3 one between two 1x1 ones. */
@@ -73,7 +95,7 @@ export const EXPANSION: Readonly<Record<ResnetBlock, number>> = { basic: 1, bott
 export function resnetOfForm(
   name: string,
   { input, classes }: ZooShape,
-  { block, stem, stemChannels, stages, strideInFirst, halvesFirstStage }: ResnetForm,
+  { block, stem, stemChannels, stages, strideInFirst, halvesFirstStage, grouping = { groups: 1, times: 1 } }: ResnetForm,
   { zeroInitResidual = false }: Pick<ImagenetResnetOptions, 'zeroInitResidual'> = {}
 ): Model {
   const gamma = zeroInitResidual ? 0 : 1
@@ -81,7 +103,7 @@ export function resnetOfForm(
   const blocks = stages.flatMap(({ channels: after, blocks: count }, stage) =>
     Array.from({ length: count }, (_, i) => {
       const stride = i === 0 && (stage > 0 || halvesFirstStage) ? 2 : 1
-      const body = BODIES[block]({ filters: after / EXPANSION[block], stride, gamma, strideInFirst })
+      const body = BODIES[block]({ filters: after / EXPANSION[block], stride, gamma, strideInFirst, grouping })
       const changes = stride > 1 || channels !== after
       channels = after
       const shortcut = changes ? [convolution(after, 1, stride, '0'), batchNorm2d({ name: '1' })] : []
@@ -111,6 +133,7 @@ interface BlockShape {
   /** Of the last batch norm, at first. */
   readonly gamma: number
   readonly strideInFirst: boolean
+  readonly grouping: Grouping
 }
 
 const BODIES: Readonly<Record<ResnetBlock, (shape: BlockShape) => readonly Layer[]>> = {
@@ -121,11 +144,11 @@ const BODIES: Readonly<Record<ResnetBlock, (shape: BlockShape) => readonly Layer
     convolution(filters, 3, 1, 'conv2'),
     batchNorm2d({ name: 'bn2', gamma })
   ],
-  bottleneck: ({ filters, stride, gamma, strideInFirst }) => [
-    convolution(filters, 1, strideInFirst ? stride : 1, 'conv1'),
+  bottleneck: ({ filters, stride, gamma, strideInFirst, grouping: { groups, times } }) => [
+    convolution(times * filters, 1, strideInFirst ? stride : 1, 'conv1'),
     batchNorm2d({ name: 'bn1' }),
     relu(),
-    convolution(filters, 3, strideInFirst ? 1 : stride, 'conv2'),
+    convolution(times * filters, 3, strideInFirst ? 1 : stride, 'conv2', groups),
     batchNorm2d({ name: 'bn2' }),
     relu(),
     convolution(EXPANSION.bottleneck * filters, 1, 1, 'conv3'),
@@ -134,14 +157,23 @@ const BODIES: Readonly<Record<ResnetBlock, (shape: BlockShape) => readonly Layer
 }
 
 /** Padded so that stride 1 keeps the image's size. */
-function convolution(filters: number, kernel: number, stride: number, name: string): Layer {
-  return conv2d(filters, kernel, { stride, padding: (kernel - 1) / 2, bias: false, initialiser: 'heNormal', name })
+function convolution(filters: number, kernel: number, stride: number, name: string, groups = 1): Layer {
+  return conv2d(filters, kernel, { stride, padding: (kernel - 1) / 2, bias: false, initialiser: 'heNormal', name, groups })
 }
 
-const ofDepth = (depth: number) => [`resnet${depth}`, (shape: ZooShape) => imagenetResnet(shape, { depth })] as const
+const FAMILY: readonly ImagenetResnetOptions[] = [
+  ...[18, 34, 50, 101, 152].map((depth) => ({ depth })),
+  { depth: 50, groups: 32, widthPerGroup: 4 },
+  { depth: 50, widthPerGroup: 128 }
+]
 
 export const imagenetResnetFamily: ZooFamily = {
-  models: Object.fromEntries([18, 34, 50, 101, 152].map(ofDepth)),
+  models: Object.fromEntries(
+    FAMILY.map((options) => {
+      const { depth = 50, groups = 1, widthPerGroup = 64 } = options
+      return [nameOf(depth, groups, widthPerGroup), (shape: ZooShape) => imagenetResnet(shape, options)]
+    })
+  ),
   usual: { input: [3, 224, 224], classes: 1000 },
   defaults: IMAGENET,
   normalisation: IMAGENET_PIXELS

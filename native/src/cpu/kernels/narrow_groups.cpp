@@ -27,7 +27,9 @@ template <int Width, int Side> struct Taps {
     return made(of, lanes, turned);
   }
 
-  struct OfRow { Floats tap[Side]; };
+  struct OfRow {
+    Floats tap[Side];
+  };
   OfRow row(int64_t kh, int channel) const {
     OfRow loaded;
     for (int kw = 0; kw < Side; ++kw) loaded.tap[kw] = in_register(tap[kh][channel][kw]);
@@ -101,8 +103,8 @@ template <int Width, int Side> class OrderedWeights {
   OrderedWeights(const OperatorSpec& spec, const Activation& view)
       : lanes_(lanes_of(view)), weights_(input<float>(spec, 1)), taps_(spec, lanes_.size()) {}
 
-  // body.operator()<Whole>(image, lanes, taps) over all images and registers of channels, in the order of memory: short planes are too short
-  // for the processor to fetch ahead in any other. `order` gives the taps of a register of channels.
+  // body.operator()<Whole>(image, lanes, taps) over all images and registers of channels, in the order of memory: short planes are too
+  // short for the processor to fetch ahead in any other. `order` gives the taps of a register of channels.
   template <class Order, class Body> void for_each_plane(const Activation& view, const Order& order, const Body& body) {
     const auto count = static_cast<int64_t>(lanes_.size());
     for (size_t i = 0; i < lanes_.size(); ++i) taps_[i] = order(weights_, lanes_[i]);
@@ -226,10 +228,9 @@ template <class T, int Width, int Side, int Stride> class GroupedData final : pu
 template <template <class, int, int, int> class Made> std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
   const Shape& w = spec.inputs[1].shape();
   return for_type(spec.precision, [&]<class T>() {
-    return for_window(w[1], w[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
-                      [&]<int Width, int Side, int Stride>() -> std::unique_ptr<Kernel> {
-                        return std::make_unique<Made<T, Width, Side, Stride>>(spec);
-                      });
+    return for_window(
+        w[1], w[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
+        [&]<int Width, int Side, int Stride>() -> std::unique_ptr<Kernel> { return std::make_unique<Made<T, Width, Side, Stride>>(spec); });
   });
 }
 

@@ -1,7 +1,7 @@
 // Convolutions whose groups have one, four or eight channels and as many filters (one: depthwise convolutions), where channels lie side by
-// side and fill registers: a register of channels, of whole groups, is computed at once. Each lane meets the channels of its group one after
-// the other, by a register in which that channel is spread over the group's lanes. Several outputs of a row stay in registers while the rows
-// of x pass by, so that each pixel is loaded once for all taps of its row and arithmetic is the limit.
+// side and fill registers: a register of channels, of whole groups, is computed at once. Each lane meets the channels of its group one
+// after the other, by a register in which that channel is spread over the group's lanes. Several outputs of a row stay in registers while
+// the rows of x pass by, so that each pixel is loaded once for all taps of its row and arithmetic is the limit.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,9 @@ template <class Body> auto for_window(int64_t width, int64_t side, int64_t strid
     if (width == 4) return strided.template operator()<4, 3>();
     if (width == 8) return strided.template operator()<8, 3>();
   }
-  return side == 3 ? strided.template operator()<1, 3>() : side == 5 ? strided.template operator()<1, 5>() : strided.template operator()<1, 7>();
+  return side == 3   ? strided.template operator()<1, 3>()
+         : side == 5 ? strided.template operator()<1, 5>()
+                     : strided.template operator()<1, 7>();
 }
 
 // Gives each lane the value of one channel of its group.

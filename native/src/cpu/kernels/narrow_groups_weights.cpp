@@ -149,7 +149,8 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
     for (int lane = 0; lane < lanes.channels; ++lane) {
       float* const gw = gw_ + (lanes.channel + lane) * Width * Side * Side;
       for (int channel = 0; channel < Width; ++channel) {
-        for (int t = 0; t < Side * Side; ++t) gw[channel * Side * Side + t] = static_cast<float>(totals.tap[channel][t / Side][t % Side][lane]);
+        for (int t = 0; t < Side * Side; ++t)
+          gw[channel * Side * Side + t] = static_cast<float>(totals.tap[channel][t / Side][t % Side][lane]);
       }
       if (gb_) gb_[lanes.channel + lane] = static_cast<float>(totals.gradient[lane]);
     }
