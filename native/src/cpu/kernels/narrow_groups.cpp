@@ -225,15 +225,6 @@ template <class T, int Width, int Side, int Stride> class GroupedData final : pu
   OrderedWeights<Width, Side> weights_;
 };
 
-template <template <class, int, int, int> class Made> std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
-  const Shape& w = spec.inputs[1].shape();
-  return for_type(spec.precision, [&]<class T>() {
-    return for_window(
-        w[1], w[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
-        [&]<int Width, int Side, int Stride>() -> std::unique_ptr<Kernel> { return std::make_unique<Made<T, Width, Side, Stride>>(spec); });
-  });
-}
-
 size_t scratch_of(const TensorSpec& x, const Shape& w) {
   return lanes_of(activation_of(x)).size() * static_cast<size_t>(w[1] * w[2] * w[3]) * sizeof(Floats);
 }
@@ -250,17 +241,16 @@ void check_forward(const Shapes& shapes) {
 
 void check_data(const Shapes& shapes) { shapes.input_is(0, result_of(shapes.attributes(), shapes.output(0), shapes.input(1))); }
 
-// Of depthwise convolutions oneDNN's are faster with strides, but for those of 3x3 in f32; and those of 5x5 in bf16.
 bool takes_forward(const LoweringRequest& request, const std::string& layout) {
-  const Shape x = shape_at(request.inputs, 0), w = shape_at(request.inputs, 1);
-  if (!takes_shapes(request, x, w, layout)) return false;
-  if (w[1] > 1) return true;
-  const bool strided = request.attributes.list("stride")[0] == 2, halved = request.precision == Type::bf16;
-  return strided ? w[2] == 3 && !halved : w[2] != 5 || !halved;
+  return takes(Pass::forward, request, shape_at(request.inputs, 0), shape_at(request.inputs, 1), layout);
 }
 
 bool takes_data(const LoweringRequest& request, const std::string& layout) {
-  return takes_gradient(request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
+  return takes(Pass::data, request, shape_at(request.outputs, 0), shape_at(request.inputs, 1), layout);
+}
+
+template <Pass pass, template <class, int, int, int> class Made> std::unique_ptr<Kernel> made(const OperatorSpec& spec) {
+  return make<pass, Made>(spec, spec.inputs[1].shape());
 }
 
 std::vector<Operator> operators() {
@@ -270,14 +260,14 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"w", parameter}, {"b", parameter, true}},
        .outputs = {{"y", activation}},
        .check = check_forward,
-       .make = make<GroupedForward>,
+       .make = made<Pass::forward, GroupedForward>,
        .scratch = scratch_forward,
        .takes = takes_forward},
       {.kind = "conv2dBackwardData",
        .inputs = {{"gy", activation}, {"w", parameter}},
        .outputs = {{"gx", activation}},
        .check = check_data,
-       .make = make<GroupedData>,
+       .make = made<Pass::data, GroupedData>,
        .scratch = scratch_data,
        .takes = takes_data},
   };
@@ -289,26 +279,20 @@ const Registered kRegistered{operators()};
 
 namespace narrow_groups {
 
-bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
+bool takes(Pass pass, const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
   const Attributes& attributes = request.attributes;
   if (x.size() != 4 || w.size() != 4 || x[1] < 2) return false;
   const int64_t width = w[1], side = w[2];
-  const bool widths = width == 4 || (width == 8 && request.precision != Type::bf16);
-  const bool known = width == 1 ? side == 3 || side == 5 || side == 7 : kLanes >= 8 && widths && side == 3;
-  if (!known || w != Shape{x[1], width, side, side}) return false;
-  if (attributes.number("groups", 1) * static_cast<double>(width) != static_cast<double>(x[1])) return false;
+  if (w != Shape{x[1], width, side, side} || attributes.number("groups", 1) * static_cast<double>(width) != static_cast<double>(x[1]))
+    return false;
   const std::vector<double>&strides = attributes.list("stride"), &padding = attributes.list("padding");
-  if (strides.size() != 2 || strides[0] != strides[1] || (strides[0] != 1 && strides[0] != 2) || padding.size() != 2) return false;
+  if (strides.size() != 2 || strides[0] != strides[1] || padding.size() != 2) return false;
+  if (!is_ours(pass, request.precision == Type::bf16, width, side, static_cast<int64_t>(strides[0]))) return false;
   for (size_t i = 0; i < 2; ++i) {
     const auto around = static_cast<int64_t>(padding[i]);
     if (static_cast<double>(around) != padding[i] || around < 0 || around >= side || x[2 + i] + 2 * around < side) return false;
   }
   return activation_of({Type::f32, x, layout}).lanes >= kLanes;
-}
-
-bool takes_gradient(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout) {
-  if (!takes_shapes(request, x, w, layout)) return false;
-  return request.precision != Type::bf16 || w[1] > 1 || w[2] != 3 || request.attributes.list("stride")[0] == 1;
 }
 
 Shape result_of(const Attributes& attributes, const Shape& x, const Shape& w) {

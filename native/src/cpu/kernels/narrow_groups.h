@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "cpu/kernels/activation.h"
@@ -14,18 +16,38 @@
 
 namespace arbalest::kernels::narrow_groups {
 
-// body.operator()<Width, Side, Stride>() for the channels of a group, the sides of filters and the strides that there are kernels for.
-template <class Body> auto for_window(int64_t width, int64_t side, int64_t stride, const Body& body) {
-  const auto strided = [&]<int Width, int Side>() {
-    return stride == 1 ? body.template operator()<Width, Side, 1>() : body.template operator()<Width, Side, 2>();
+enum class Pass { forward, data, weights };
+
+// Whether there is a kernel for groups of `width` channels, filters of side x side and this stride: where oneDNN's is not faster.
+constexpr bool is_ours(Pass pass, bool is_bf16, int64_t width, int64_t side, int64_t stride) {
+  if (stride != 1 && stride != 2) return false;
+  if (width > 1) return kLanes >= 8 && side == 3 && (width == 4 || (width == 8 && !is_bf16));
+  if (side != 3 && side != 5 && side != 7) return false;
+  if (pass == Pass::forward) return stride == 1 || (side == 3 && !is_bf16);
+  return !is_bf16 || stride == 1 || side != 3;
+}
+
+// The kernel of a pass with weights of shape w.
+template <Pass pass, template <class, int, int, int> class Made> std::unique_ptr<Kernel> make(const OperatorSpec& spec, const Shape& w) {
+  std::unique_ptr<Kernel> made;
+  const auto stride = static_cast<int64_t>(spec.attributes.list("stride")[0]);
+  const auto choose = [&]<class T, int Width, int Side, int Stride>() {
+    if constexpr (is_ours(pass, std::is_same_v<T, bf16>, Width, Side, Stride)) {
+      if (w[1] == Width && w[2] == Side && stride == Stride) made = std::make_unique<Made<T, Width, Side, Stride>>(spec);
+    }
   };
-  if constexpr (kLanes >= 8) {
-    if (width == 4) return strided.template operator()<4, 3>();
-    if (width == 8) return strided.template operator()<8, 3>();
-  }
-  return side == 3   ? strided.template operator()<1, 3>()
-         : side == 5 ? strided.template operator()<1, 5>()
-                     : strided.template operator()<1, 7>();
+  for_type(spec.precision, [&]<class T>() {
+    const auto for_strides = [&]<int Width, int Side>() {
+      choose.template operator()<T, Width, Side, 1>();
+      choose.template operator()<T, Width, Side, 2>();
+    };
+    for_strides.template operator()<1, 3>();
+    for_strides.template operator()<1, 5>();
+    for_strides.template operator()<1, 7>();
+    for_strides.template operator()<4, 3>();
+    for_strides.template operator()<8, 3>();
+  });
+  return made;
 }
 
 // Gives each lane the value of one channel of its group.
@@ -97,13 +119,9 @@ struct Geometry {
   }
 };
 
-// Whether there are kernels for a convolution of x (N, C, H, W) by w in this layout: w is (C, K, S, S) in groups of K channels, with a K of
-// 1 and a side S of 3, 5 or 7, or a side of 3 and a K of 4 or, in f32, 8: in bf16 oneDNN is faster there. Both strides are 1 or both are 2,
-// padding is below the side, and there are as many lanes as in a register.
-bool takes_shapes(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
-
-// The same for its gradients, but for those that oneDNN computes faster: of depthwise 3x3 with strides, in bf16.
-bool takes_gradient(const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
+// Whether these kernels run a pass of a convolution of x (N, C, H, W) by w (C, K, S, S), in groups of K channels, in this layout: there is
+// one for the group, the side and the strides, padding is below the side, and there are as many lanes as in a register.
+bool takes(Pass pass, const LoweringRequest& request, const Shape& x, const Shape& w, const std::string& layout);
 
 // The shape of y, for attributes, an x and a w that are taken.
 Shape result_of(const Attributes& attributes, const Shape& x, const Shape& w);

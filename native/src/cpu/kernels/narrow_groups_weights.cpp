@@ -131,7 +131,7 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
       }
     };
     each([](Floats& here, const Floats& sum) { here = sum; });
-    in_pieces<kTogether.outputs>(y_view_.width, [&]<int Count>(int64_t ow) [[gnu::always_inline]] {
+    in_pieces<Whole ? kTogether.outputs : 4>(y_view_.width, [&]<int Count>(int64_t ow) [[gnu::always_inline]] {
       Floats g[Count];
 #pragma GCC unroll 8
       for (int i = 0; i < Count; ++i) gradient += g[i] = gradients.at(ow + i);
@@ -165,15 +165,7 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
   std::vector<Totals<Width, Side>> totals_;
 };
 
-std::unique_ptr<Kernel> make(const OperatorSpec& spec) {
-  const Shape& w = spec.outputs[0].shape();
-  return for_type(spec.precision, [&]<class T>() {
-    return for_window(w[1], w[2], static_cast<int64_t>(spec.attributes.list("stride")[0]),
-                      [&]<int Width, int Side, int Stride>() -> std::unique_ptr<Kernel> {
-                        return std::make_unique<GroupedWeights<T, Width, Side, Stride>>(spec);
-                      });
-  });
-}
+std::unique_ptr<Kernel> made(const OperatorSpec& spec) { return make<Pass::weights, GroupedWeights>(spec, spec.outputs[0].shape()); }
 
 size_t scratch_weights(const Shapes& shapes, const LoweringAnswer& answer) {
   const Shape& w = shapes.output(0);
@@ -187,7 +179,7 @@ void check_weights(const Shapes& shapes) {
 }
 
 bool takes_weights(const LoweringRequest& request, const std::string& layout) {
-  return takes_gradient(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
+  return takes(Pass::weights, request, shape_at(request.inputs, 0), shape_at(request.outputs, 0), layout);
 }
 
 std::vector<Operator> operators() {
@@ -197,7 +189,7 @@ std::vector<Operator> operators() {
        .inputs = {{"x", activation}, {"gy", activation}},
        .outputs = {{"gw", parameter}, {"gb", parameter, true}},
        .check = check_weights,
-       .make = make,
+       .make = made,
        .scratch = scratch_weights,
        .takes = takes_weights},
   };
