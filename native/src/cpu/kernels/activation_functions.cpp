@@ -13,14 +13,14 @@ namespace {
 struct Sigmoid {
   explicit Sigmoid(const Attributes&) {}
   static constexpr bool kKeepsZero = false;
-  template <class T> static Floats value(Floats x) { return sigmoid(x); }
+  template <class T> static Floats value(Floats x) { return sigmoid<T>(x); }
   template <class T> static Floats slope(Floats y) { return y * (1.0f - y); }
 };
 
 struct Tanh {
   explicit Tanh(const Attributes&) {}
   static constexpr bool kKeepsZero = true;
-  template <class T> static Floats value(Floats x) { return hyperbolic_tangent(x); }
+  template <class T> static Floats value(Floats x) { return hyperbolic_tangent<T>(x); }
   template <class T> static Floats slope(Floats y) { return 1.0f - y * y; }
 };
 
@@ -50,10 +50,10 @@ struct Clamp {
 struct Silu {
   explicit Silu(const Attributes&) {}
   static constexpr bool kKeepsZero = true;
-  template <class T> static Floats value(Floats x) { return x * sigmoid(x); }
+  template <class T> static Floats value(Floats x) { return x * sigmoid<T>(x); }
   template <class T> static Floats slope(Floats x) {
-    const Floats s = sigmoid(x);
-    return s * (1.0f + x * (1.0f - s));
+    const Shares s = shares_of<T>(x);
+    return s.below * (1.0f + x * s.above);
   }
 };
 
@@ -81,23 +81,8 @@ struct Gelu {
     return normal.cumulative + x * normal.density;
   }
 
-  struct Shares {
-    Floats below, above;
-  };
-
-  // The sigmoid of 2 kRoot (x + kCubic x^3), and 1 less that. In bfloat16 to a relative error of 2e-4, less than an eighth of a unit in the
-  // last place: also of the smaller one, which no subtraction gives.
-  template <class T> static Shares shares(Floats x) {
-    const Floats argument = 2.0f * kRoot * x * (1.0f + kCubic * x * x);
-    if constexpr (std::is_same_v<T, bf16>) {
-      const Floats power = power_of_two_for_bf16(magnitude_of(argument) * -kLog2OfE), most = rough_reciprocal(1.0f + power);
-      const Floats least = power * most;
-      return {x < 0.0f ? least : most, x < 0.0f ? most : least};
-    } else {
-      const Floats below = sigmoid(argument);
-      return {below, 1.0f - below};
-    }
-  }
+  // The sigmoid of 2 kRoot (x + kCubic x^3), and 1 less that.
+  template <class T> static Shares shares(Floats x) { return shares_of<T>(2.0f * kRoot * x * (1.0f + kCubic * x * x)); }
 
   bool approximate;
 };
