@@ -31,6 +31,28 @@ struct PhiloxLanes {
   }
 };
 
+// Lane i of rows[i / kLanes] becomes lane i / 4 of what was rows[i % 4]: what four words of each stream say, stream by stream.
+inline void interleave(Ints (&rows)[4]) {
+  constexpr int kHalf = kLanes / 2;
+  // Lanes of two registers in turns, `run` of each: of their lower halves, and of their upper ones.
+  const auto in_turns = [](Ints& a, Ints& b, int run) {
+    Ints lower, upper;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int from = lane / (2 * run) * run + lane % run + (lane / run % 2 ? kLanes : 0);
+      lower[lane] = from;
+      upper[lane] = from + kHalf;
+    }
+    const Ints first = __builtin_shuffle(a, b, lower);
+    b = __builtin_shuffle(a, b, upper);
+    a = first;
+  };
+  in_turns(rows[0], rows[1], 1);
+  in_turns(rows[2], rows[3], 1);
+  in_turns(rows[0], rows[2], 2);
+  in_turns(rows[1], rows[3], 2);
+  std::swap(rows[1], rows[2]);
+}
+
 template <class T> class Dropout final : public Kernel {
  public:
   explicit Dropout(const OperatorSpec& spec)
@@ -66,14 +88,11 @@ template <class T> class Dropout final : public Kernel {
     for (int64_t element = 0; element < elements_; element += kRun) {
       const PhiloxLanes random(step.seed, step.position + static_cast<uint64_t>(sample), stream_ | static_cast<uint64_t>(element / 4));
       // All bits are set for kept elements and none for dropped ones: a branch could not be predicted.
-      int32_t by_word[4][kLanes], kept[kRun];
-      for (int i = 0; i < 4; ++i) {
-        const Ints keeps = (random.words[i] >> 8) >= least_;
-        std::memcpy(by_word[i], &keeps, sizeof keeps);
-      }
-      for (int group = 0; group < kLanes; ++group) {
-        for (int i = 0; i < 4; ++i) kept[4 * group + i] = by_word[i][group];
-      }
+      Ints keeps[4];
+      for (int i = 0; i < 4; ++i) keeps[i] = (random.words[i] >> 8) >= least_;
+      interleave(keeps);
+      int32_t kept[kRun];
+      std::memcpy(kept, keeps, sizeof kept);
       const int64_t run = std::min(kRun, elements_ - element);
       if (contiguous) {
         for_each_register(0, run, [&]<bool Partial>(int64_t i, int width) {
