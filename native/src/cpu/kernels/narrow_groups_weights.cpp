@@ -30,6 +30,12 @@ template <int Width, int Side> struct Totals {
   }
 };
 
+// What a run keeps of one register of channels.
+template <int Width, int Side> struct Kept {
+  Sums<Width, Side> sums;
+  Totals<Width, Side> totals;
+};
+
 // The sums that stay in registers beside the gradients of `outputs` outputs: some rows of taps, of some channels of the group.
 struct Together {
   int channels, rows, outputs;
@@ -76,8 +82,7 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
         gy_(input<T>(spec, 1)),
         gw_(output<float>(spec, 0)),
         gb_(output<float>(spec, 1)),
-        sums_(spec, lanes_.size()),
-        totals_(lanes_.size()) {}
+        kept_(spec, lanes_.size()) {}
 
   // One thread goes through the images in the order of memory, as the forward pass does; several share the channels.
   void run(const StepContext&) override {
@@ -92,15 +97,16 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
   // Registers of channels [begin, end).
   void sum_up(int64_t begin, int64_t end) {
     const int64_t chunk = std::max<int64_t>(1, kOutputsInFloat / y_view_.pixels());
-    for (int64_t i = begin; i < end; ++i) totals_[i] = {}, sums_[i] = {};
+    for (int64_t i = begin; i < end; ++i) kept_[i] = {};
     for (int64_t image = 0; image < x_view_.images; ++image) {
       const bool full = (image + 1) % chunk == 0 || image + 1 == x_view_.images;
       for (int64_t i = begin; i < end; ++i) {
-        lanes_[i].whole ? add_plane<true>(sums_[i], lanes_[i], image) : add_plane<false>(sums_[i], lanes_[i], image);
-        if (full) totals_[i].add(std::exchange(sums_[i], {}));
+        auto& [sums, totals] = kept_[i];
+        lanes_[i].whole ? add_plane<true>(sums, lanes_[i], image) : add_plane<false>(sums, lanes_[i], image);
+        if (full) totals.add(std::exchange(sums, {}));
       }
     }
-    for (int64_t i = begin; i < end; ++i) write(lanes_[i], totals_[i]);
+    for (int64_t i = begin; i < end; ++i) write(lanes_[i], kept_[i].totals);
   }
 
   template <bool Whole> void add_plane(Sums<Width, Side>& sums, const Lanes& lanes, int64_t image) const {
@@ -161,15 +167,15 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
   const std::vector<Lanes> lanes_;
   const T *x_, *gy_;
   float *gw_, *gb_;                       // (C, K, S, S), (C)
-  PlannedItems<Sums<Width, Side>> sums_;  // by register of channels
-  std::vector<Totals<Width, Side>> totals_;
+  PlannedItems<Kept<Width, Side>> kept_;  // by register of channels
 };
 
 std::unique_ptr<Kernel> made(const OperatorSpec& spec) { return make<Pass::weights, GroupedWeights>(spec, spec.outputs[0].shape()); }
 
 size_t scratch_weights(const Shapes& shapes, const LoweringAnswer& answer) {
   const Shape& w = shapes.output(0);
-  return lanes_of(activation_of(answer.inputs[0])).size() * static_cast<size_t>(w[1] * w[2] * w[3] + 1) * sizeof(Floats);
+  const size_t sums = static_cast<size_t>(w[1] * w[2] * w[3] + 1) * kLanes;
+  return lanes_of(activation_of(answer.inputs[0])).size() * sums * (sizeof(float) + sizeof(double));
 }
 
 void check_weights(const Shapes& shapes) {
