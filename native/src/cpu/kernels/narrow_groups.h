@@ -21,7 +21,7 @@ enum class Pass { forward, data, weights };
 // Whether there is a kernel for groups of `width` channels, filters of side x side and this stride: where oneDNN's is not faster.
 constexpr bool is_ours(Pass pass, bool is_bf16, int64_t width, int64_t side, int64_t stride) {
   if (stride != 1 && stride != 2) return false;
-  if (width > 1) return kLanes >= 8 && side == 3 && (width == 4 || (width == 8 && !is_bf16));
+  if (width > 1) return kLanes >= 8 && side == 3 && (width == 4 || (width == 8 && (!is_bf16 || pass == Pass::weights)));
   if (side != 3 && side != 5 && side != 7) return false;
   if (pass == Pass::forward) return stride == 1 || (side == 3 && !is_bf16);
   return !is_bf16 || stride == 1 || side != 3;
