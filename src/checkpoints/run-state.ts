@@ -151,6 +151,6 @@ function isMeasurement(value: unknown): boolean {
   if (!isObject(value) || !isAmount(value['seconds']) || !isObject(value['event'])) return false
   if (value['unplanned'] !== undefined && value['unplanned'] !== true) return false
   const { iteration, epoch, testLoss, testAccuracy, seconds } = value['event']
-  const isMembershipChange = testLoss === null || typeof testLoss === 'number'
-  return isMembershipChange && isCount(iteration) && [epoch, seconds].every(isAmount) && (testAccuracy === null || isShare(testAccuracy))
+  const isLoss = testLoss === null || typeof testLoss === 'number'
+  return isLoss && isCount(iteration) && [epoch, seconds].every(isAmount) && (testAccuracy === null || isShare(testAccuracy))
 }
