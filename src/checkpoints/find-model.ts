@@ -38,7 +38,7 @@ export async function findModelFile(path: string, options: ModelFileOptions = {}
 /** By the figure that the run has monitored last. */
 async function bestCheckpoint(folder: string): Promise<Checkpoint> {
   const newest = await newestWhole(folder, () => {})
-  const found = newest && (await bestOf(folder, monitorIn(newest.manifest)))
+  const found = newest && (await bestOf(folder, { monitor: monitorIn(newest.manifest) }))
   if (found) return Checkpoint.open(found.folder)
   throw invalidOption('best', true, `no checkpoint of ${folder} was measured; leave it out for the newest`)
 }

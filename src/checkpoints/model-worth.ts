@@ -33,10 +33,14 @@ export function isWorthMore([score, loss]: Worth, [otherScore, otherLoss]: Worth
   return score > otherScore || (score === otherScore && loss > otherLoss)
 }
 
-/** The worth of the model in a checkpoint; undefined if it was not measured, or if its state is that of no run. */
-export function worthInManifest({ state }: Manifest, monitor: Monitored | undefined): Worth | undefined {
+/** The worth of the model in a checkpoint; undefined if it was not measured, if that does not count, or if its state is that of no run. */
+export function worthInManifest(
+  { state }: Manifest,
+  monitor: Monitored | undefined,
+  counts: (state: RunState) => boolean = () => true
+): Worth | undefined {
   const run = stateOf(state)
-  const measured = run && measuredHere(run)
+  const measured = run && counts(run) ? measuredHere(run) : undefined
   return measured && worthOf(measured, monitor)
 }
 

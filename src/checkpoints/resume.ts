@@ -10,7 +10,7 @@ import type { SnapshotContents } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
-import { checkedState, measuredHere, type RunState } from './run-state.js'
+import { checkedState, isPlanned, measuredHere, type RunState } from './run-state.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 import type { Monitored } from '../options/until.js'
 
@@ -94,13 +94,17 @@ export function checkSound({ folder, manifest }: Checkpoint): void {
   throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { folder } })
 }
 
-/** The best model that a run measured up to an iteration, by the figure `monitor`; undefined if there is none, or if its checkpoint is damaged. Throws DATA_CORRUPT. */
+/**
+ * The best model that a run has measured before it is resumed, by the figure `monitor`; undefined if there is none, or if its checkpoint is damaged. What was measured
+ * because the run was stopped does not count, unless the run has `ended` there. Throws DATA_CORRUPT.
+ */
 export async function bestSoFar(
   dir: string,
   layout: ParameterLayout,
-  { iteration, monitor }: { readonly iteration: number; readonly monitor: Monitored | undefined }
+  { state: { iteration }, monitor, ended }: { readonly state: RunState; readonly monitor: Monitored | undefined; readonly ended: boolean }
 ): Promise<MeasuredModel | undefined> {
-  const found = await bestOf(dir, monitor, iteration)
+  const counts = (state: RunState) => isPlanned(state) || (ended && state.iteration === iteration)
+  const found = await bestOf(dir, { monitor, upTo: iteration, counts })
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
   const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined

@@ -120,6 +120,11 @@ export function measuredHere({ iteration, measurements }: RunState): EvaluatedEv
   return last?.iteration === iteration ? last : undefined
 }
 
+/** Whether an undisturbed run makes the last measurement, too: only such ones decide which model is the best, so that a run that was stopped and resumed keeps the same. */
+export function isPlanned({ measurements }: Pick<RunState, 'measurements'>): boolean {
+  return measurements.at(-1)?.unplanned === undefined
+}
+
 /** JSON writes NaN as null; as a number, null would be 0 and below every target loss. */
 function asMeasured({ event, ...about }: PastEvaluation): PastEvaluation {
   const { testLoss, testPerplexity, ...rest } = event

@@ -9,6 +9,7 @@ import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
 import { readManifest, writeManifest } from './manifest.js'
 import { isWorthMore, worthInManifest, type Worth } from './model-worth.js'
+import { isPlanned, type RunState } from './run-state.js'
 
 export interface CheckpointContents {
   readonly iteration: number
@@ -72,15 +73,22 @@ export async function newestWhole(
   return undefined
 }
 
-/**
- * The checkpoint of the best model that was measured up to an iteration, by the figure `monitor`: of equals the first, as in the run itself. undefined if
- * none was measured. Ignores damaged manifests.
- */
-export async function bestOf(folder: string, monitor: Monitored | undefined, upTo = Infinity): Promise<FoundCheckpoint | undefined> {
+/** Which checkpoint is the best. */
+export interface BestOptions {
+  /** The figure that counts. */
+  readonly monitor: Monitored | undefined
+  /** The last iteration that is looked at; any if omitted. */
+  readonly upTo?: number
+  /** Whether the measurement of a checkpoint counts; all do if omitted. */
+  readonly counts?: (state: RunState) => boolean
+}
+
+/** The checkpoint of the best model that was measured: of equals the first, as in the run itself. undefined if none was measured. Ignores damaged manifests. */
+export async function bestOf(folder: string, { monitor, upTo, counts }: BestOptions): Promise<FoundCheckpoint | undefined> {
   let best: (FoundCheckpoint & { readonly worth: Worth }) | undefined
   for (const found of (await checkpointsIn(folder, upTo)).reverse()) {
     const manifest = await readManifest(found.folder).catch(() => undefined)
-    const worth = manifest && worthInManifest(manifest, monitor)
+    const worth = manifest && worthInManifest(manifest, monitor, counts)
     if (worth && (!best || isWorthMore(worth, best.worth) || found.iteration === best.iteration)) best = { ...found, worth }
   }
   return best
@@ -216,7 +224,7 @@ export class CheckpointStore implements AsyncDisposable {
 
   /** Ignores checkpoints of later iterations than `written`: they are not of this run, and would displace the one just written. */
   async #prune(written: number): Promise<void> {
-    const best = await bestOf(this.folder, this.#monitor, written)
+    const best = await bestOf(this.folder, { monitor: this.#monitor, upTo: written, counts: isPlanned })
     for (const { folder } of (await checkpointsIn(this.folder, written)).slice(this.#keep)) {
       if (folder !== best?.folder) await this.#remove(folder)
     }

@@ -9,7 +9,7 @@ import { measuredNeed, type MemoryBudget } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
 import type { OpenRun } from './open-run.js'
 import type { PreparedRun } from './prepare/prepare.js'
-import { resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
+import { endBefore, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import type { RunActors } from './start/run-actors.js'
 
 /** What is recorded of the actors besides the events of the run. */
@@ -60,10 +60,13 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
 }
 
 /** The best model before the run was resumed, if the run keeps the best one. */
-async function bestBefore({ settings, programs, resumption }: PreparedRun): Promise<MeasuredModel | undefined> {
-  const { checkpoint, keep } = settings
+async function bestBefore(run: PreparedRun): Promise<MeasuredModel | undefined> {
+  const { settings, programs, resumption } = run
+  const { checkpoint, keep, until } = settings
   if (!resumption || !checkpoint || keep !== 'best') return undefined
-  return bestSoFar(checkpoint.dir, programs.train.parameters, { iteration: resumption.state.iteration, monitor: settings.until.monitor })
+  const { state } = resumption
+  const ended = endBefore(state, run) !== undefined
+  return bestSoFar(checkpoint.dir, programs.train.parameters, { state, monitor: until.monitor, ended })
 }
 
 async function watch(

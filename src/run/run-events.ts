@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describeError, type LearnerFailure } from '../actors/learner-failure.js'
 import type { Synchroniser } from '../actors/synchroniser.js'
 import type { Resumption } from '../checkpoints/resume.js'
+import type { RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
@@ -33,11 +34,20 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
   }
 }
 
+/** Why a run has ended before it is resumed; undefined if it goes on. */
+export function endBefore(
+  { round, measurements }: RunState,
+  { settings, schedule }: Pick<PreparedRun, 'settings' | 'schedule'>
+): ResumedEvent['ended'] {
+  return replayed(new StoppingRules(settings.until), measurements) ?? (round >= schedule.rounds ? 'completed' : undefined)
+}
+
 export function resumedEvent(
-  { folder, state: { round, iteration, measurements } }: Resumption,
-  { settings, schedule, refused }: Pick<PreparedRun, 'settings' | 'schedule' | 'refused'>
+  { folder, state }: Resumption,
+  { refused, ...run }: Pick<PreparedRun, 'settings' | 'schedule' | 'refused'>
 ): ResumedEvent {
-  const ended = replayed(new StoppingRules(settings.until), measurements) ?? (round >= schedule.rounds ? 'completed' : undefined)
+  const { round, iteration } = state
+  const ended = endBefore(state, run)
   return { event: 'resumed', folder, round, iteration, refused, ...(ended && { ended }) }
 }
 

@@ -23,13 +23,13 @@ const file =
   (path: string) =>
     writeSafetensors(path, tensors)
 
-const contents = (iteration: number, measured?: Partial<EvaluatedEvent>) => ({
+const contents = (iteration: number, measured?: Partial<EvaluatedEvent>, unplanned?: true) => ({
   iteration,
   files: {
     'central.safetensors': file(['weight', { shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, iteration]) }]),
     'learner-0.safetensors': file(['velocity', { shape: [1], data: Float32Array.of(0.5) }])
   },
-  state: stateAt(iteration, measured)
+  state: stateAt(iteration, measured, unplanned)
 })
 
 describe('The store of checkpoints', function () {
@@ -80,7 +80,7 @@ describe('The store of checkpoints', function () {
     for (const [iteration, testAccuracy] of [[2, 0.9], [3, 0.4]] as const) await store.write(contents(iteration, { testAccuracy })) // prettier-ignore
     for (const iteration of [4, 5]) await store.write(contents(iteration))
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([5, 4, 2])
-    expect(await bestOf(dir, undefined)).to.have.property('iteration', 2)
+    expect(await bestOf(dir, { monitor: undefined })).to.have.property('iteration', 2)
     expect(await entriesOf(dir)).to.have.lengthOf(3)
   })
 
@@ -96,15 +96,15 @@ describe('The store of checkpoints', function () {
   it('is whole where a loss is no finite number, and that one is not the best', async () => {
     await using store = await CheckpointStore.open(dir)
     for (const [iteration, testLoss] of [[1, 2], [2, NaN], [3, Infinity]] as const) await Checkpoint.open(await store.write(contents(iteration, { testLoss, testAccuracy: null }))) // prettier-ignore
-    expect(await bestOf(dir, undefined)).to.have.property('iteration', 1)
-    expect(await bestOf(dir, undefined, 0)).to.equal(undefined)
+    expect(await bestOf(dir, { monitor: undefined })).to.have.property('iteration', 1)
+    expect(await bestOf(dir, { monitor: undefined, upTo: 0 })).to.equal(undefined)
   })
 
   it('keeps of equal accuracies the one with the lower loss, and of equal losses the first, as a run does', async () => {
     await using store = await CheckpointStore.open(dir, { keep: 1 })
     for (const [iteration, testLoss] of [[1, 0.9], [2, 0.8], [3, 0.8], [4, 0.85]] as const) await store.write(contents(iteration, { testLoss })) // prettier-ignore
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([4, 2])
-    expect(await bestOf(dir, undefined)).to.have.property('iteration', 2)
+    expect(await bestOf(dir, { monitor: undefined })).to.have.property('iteration', 2)
   })
 
   it('keeps the best by the figure that counts now, also of those measured while another one did', async () => {
@@ -146,6 +146,13 @@ describe('The store of checkpoints', function () {
       expect(again).to.have.length(1)
       for (const left of await readdir(dir)) await chmod(join(dir, left), 0o700)
     })
+  })
+
+  it('keeps the best of those that an undisturbed run measures, too, beside one that was measured where the run was stopped', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    const figures = [[1, 0.6], [2, 0.9, true], [3, 0.5]] as const // prettier-ignore
+    for (const [iteration, testAccuracy, unplanned] of figures) await store.write(contents(iteration, { testAccuracy }, unplanned))
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([3, 1])
   })
 
   it('puts a new one in the place of one of the same iteration', async () => {

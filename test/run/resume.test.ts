@@ -3,6 +3,7 @@ import { cpSync, existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
+import { modelFile } from '../../src/checkpoints/model-file.js'
 import { checkpointsIn, holdFolder } from '../../src/checkpoints/store.js'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
@@ -197,6 +198,39 @@ describe('A run that goes on from a checkpoint', function () {
         break
       }
     }
+  })
+
+  it('keeps the model that is the best in an undisturbed run, whatever was measured where it was stopped', async () => {
+    const checkpoint = { dir: join(folder.path, 'best'), period: 10, keep: 1 }
+    // Each step makes the model worse: the first one would be the best.
+    const worsening: Partial<TrainOptions> = {
+      optimiser: { learningRate: 100, schedule: 'constant', clipNorm: 0.5 },
+      keep: 'best',
+      evaluateEvery: 0.5,
+      until: { steps: 60, monitor: 'loss' }
+    }
+    const undisturbed = await run(options(worsening))
+    const job = train(options({ ...worsening, checkpoint }))
+    job.once('started', () => job.stop())
+    const stopped = await job.finished
+    expect(stopped).to.include({ reason: 'stopped', keptIteration: 0 })
+    expect(stopped.testLoss).to.be.lessThan(undisturbed.finished.testLoss)
+    expect(await modelFile(checkpoint.dir, { best: true })).to.include('checkpoint-000000000000')
+    for (const how of ['resumed', 'at its end']) {
+      const { finished } = await run(options({ ...worsening, checkpoint }))
+      const { keptIteration, testLoss, weightsSha256 } = undisturbed.finished
+      expect(finished, how).to.include({ reason: 'completed', keptIteration, testLoss, weightsSha256 })
+    }
+  })
+
+  it('keeps the model that it had kept where it has ended by a measurement that was not planned', async () => {
+    const common: Partial<TrainOptions> = { keep: 'best', evaluateEvery: 10_000, checkpoint: join(folder.path, 'ended') }
+    await run(options({ ...common, until: { steps: 1 } }))
+    const ending: Partial<TrainOptions> = { ...common, until: { epochs: 10_000, seconds: 0.5 } }
+    const { finished } = await run(options(ending))
+    const { iterations: keptIteration, weightsSha256 } = finished
+    expect(finished).to.include({ reason: 'seconds', keptIteration })
+    expect((await run(options(ending))).finished).to.include({ reason: 'seconds', keptIteration, weightsSha256 })
   })
 
   it('keeps no learner in memory by what it has copied of it', async () => {
