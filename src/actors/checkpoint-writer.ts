@@ -5,6 +5,7 @@ import { setAside, type SetAside } from '../checkpoints/set-aside.js'
 import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
+import { messageOf, warn } from '../errors.js'
 import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
@@ -15,8 +16,11 @@ import { checkSetup } from './setup-checks.js'
 
 /** The messages that a checkpoint writer answers. */
 export interface CheckpointWriterProtocol {
-  /** Called when the run begins, at an iteration or at none (-1): moves later checkpoints aside. Rejects with WRITE_FAILED. */
+  /** Called when the run begins, at an iteration or at none of the folder's checkpoints (-1): moves later checkpoints aside. Rejects with WRITE_FAILED. */
   begin(iteration: number): Promise<SetAside[]>
+
+  /** Copies a checkpoint of another folder. A failure becomes a warning. */
+  copy(checkpoint: string): Promise<void>
 
   /** Writes a checkpoint and releases its snapshots. Resolves with the checkpoint's folder. Rejects with WRITE_FAILED. */
   write(order: CheckpointOrder): Promise<string>
@@ -70,6 +74,14 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
 
   begin(iteration: number): Promise<SetAside[]> {
     return setAside(this.#options.folder, iteration)
+  }
+
+  async copy(checkpoint: string): Promise<void> {
+    try {
+      await this.#store.copy(checkpoint)
+    } catch (error) {
+      warn(`the best checkpoint so far, ${checkpoint}, was not copied to ${this.#options.folder} (${messageOf(error)})`)
+    }
   }
 
   async write({ group, learners, evaluated, statistics, ...about }: CheckpointOrder): Promise<string> {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Checkpoint, GROUP_FILE, learnerFile } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, checkpointsIn, newestWhole } from './store.js'
@@ -19,6 +19,11 @@ export interface MeasuredModel {
   readonly measured: EvaluatedEvent
   /** In canonical order. */
   readonly weights: Float32Array | Float64Array
+}
+
+/** The model of a checkpoint. */
+export interface KeptModel extends MeasuredModel {
+  readonly folder: string
 }
 
 /** A whole checkpoint that a run goes on from. */
@@ -66,7 +71,7 @@ async function checkpointOf(
   if (goesBack) {
     const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume)
     const newest = await newestWhole(dir, refused, checkSound)
-    // Checkpoints up to the named one's iteration are of another run; later ones of other runs have been moved aside.
+    // Those of other runs have been moved aside, and those up to the named one's iteration come before it.
     return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
   }
   if (resume === 'auto') return newestWhole(dir, refused)
@@ -95,21 +100,28 @@ export function checkSound({ folder, manifest }: Checkpoint): void {
 }
 
 /**
- * The best model that a run has measured before it is resumed, by the figure `monitor`; undefined if there is none, or if its checkpoint is damaged. What was measured
- * because the run was stopped does not count, unless the run has `ended` there. Throws DATA_CORRUPT.
+ * The best model that a run has measured before it is resumed, by the figure `monitor`, among the checkpoints beside the one from which it goes on; undefined if there is
+ * none, or if its checkpoint is damaged. What was measured because the run was stopped does not count, unless the run has `ended` there. Throws DATA_CORRUPT.
  */
 export async function bestSoFar(
-  dir: string,
+  { folder, state }: Pick<Resumption, 'folder' | 'state'>,
   layout: ParameterLayout,
-  { state: { iteration }, monitor, ended }: { readonly state: RunState; readonly monitor: Monitored | undefined; readonly ended: boolean }
-): Promise<MeasuredModel | undefined> {
-  const counts = (state: RunState) => isPlanned(state) || (ended && state.iteration === iteration)
-  const found = await bestOf(dir, { monitor, upTo: iteration, counts })
+  { monitor, ended }: { readonly monitor: Monitored | undefined; readonly ended: boolean }
+): Promise<KeptModel | undefined> {
+  const { iteration } = state
+  const counts = (other: RunState) => hasMeasured(state, other) && (isPlanned(other) || (ended && other.iteration === iteration))
+  const found = await bestOf(dirname(resolve(folder)), { monitor, upTo: iteration, counts })
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
   const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined
   await using file = await checkpoint.file(GROUP_FILE)
   const { vectors } = await readVectors(file, layout.parameters)
   const weights = vectors['average'] ?? vectors['central']
-  return weights && { measured, weights }
+  return weights && { measured, weights, folder: checkpoint.folder }
+}
+
+/** Whether a run has made the last measurement of another state: if not, that is another run's. No two measurements take the same time. */
+function hasMeasured({ measurements }: RunState, other: RunState): boolean {
+  const last = other.measurements.at(-1)?.event
+  return measurements.some(({ event }) => event.iteration === last?.iteration && event.seconds === last.seconds)
 }

@@ -10,8 +10,8 @@ export interface SetAside {
 }
 
 /**
- * Moves the checkpoints of iterations above `begin` aside, newest first, before a run begins at `begin`. Otherwise the next run would go on from these
- * instead of from the newest checkpoint of this run. Throws WRITE_FAILED.
+ * Moves the checkpoints of iterations above `begin` aside, newest first: before a run begins at `begin`, or all of them (-1) before one that goes on from none of them.
+ * Otherwise the next run would go on from these instead of from the newest checkpoint of this run. Throws WRITE_FAILED.
  */
 export async function setAside(folder: string, begin: number): Promise<SetAside[]> {
   const moved: SetAside[] = []

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { access, constants, copyFile, mkdir, open, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { ArbalestError, messageOf, printable, warn } from '../errors.js'
 import { isDeniedByNode, isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import type { Monitored } from '../options/until.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
-import { readManifest, writeManifest } from './manifest.js'
+import { MANIFEST, readManifest, writeManifest } from './manifest.js'
 import { isWorthMore, worthInManifest, type Worth } from './model-worth.js'
 import { isPlanned, type RunState } from './run-state.js'
 
@@ -52,6 +52,12 @@ export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Fo
       return digits === undefined || Number(digits) > upTo ? [] : [{ iteration: Number(digits), folder: join(folder, name) }]
     })
     .sort((a, b) => b.iteration - a.iteration || b.folder.length - a.folder.length)
+}
+
+/** Whether this is one of the checkpoints in a folder, where no run has moved it aside. */
+export async function isCheckpointIn(folder: string, checkpoint: string): Promise<boolean> {
+  const path = await realpath(checkpoint)
+  return NAME.test(basename(path)) && dirname(path) === (await realpath(folder))
 }
 
 /** The newest whole checkpoint of a folder for which `check` does not throw; undefined if there is none. Calls `refused` for each newer one. */
@@ -155,7 +161,7 @@ export class CheckpointStore implements AsyncDisposable {
    * checkpoints cannot be deleted.
    */
   async write({ iteration, files, bytes, ...about }: CheckpointContents): Promise<string> {
-    const final = join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
+    const final = this.#pathOf(iteration)
     const unfinished = this.#temporary(final)
     try {
       await mkdir(unfinished)
@@ -170,6 +176,27 @@ export class CheckpointStore implements AsyncDisposable {
     }
     await clearing(`old checkpoints in ${this.folder}`, () => this.#prune(iteration))
     return final
+  }
+
+  /** Copies a checkpoint of another folder. A failure leaves no part of it. Throws WRITE_FAILED, and DATA_CORRUPT if it is damaged. */
+  async copy(checkpoint: string): Promise<void> {
+    const { iteration, files } = await readManifest(checkpoint)
+    const final = this.#pathOf(iteration)
+    const unfinished = this.#temporary(final)
+    try {
+      await mkdir(unfinished)
+      for (const name of [...files.map((file) => file.name), MANIFEST]) await copySynced(join(checkpoint, name), join(unfinished, name))
+      await syncFolder(unfinished)
+      await this.#putInPlace(unfinished, final)
+      await syncFolder(this.folder)
+    } catch (cause) {
+      await rm(unfinished, { recursive: true, force: true }).catch(() => {})
+      throw unwritableFile(final, cause)
+    }
+  }
+
+  #pathOf(iteration: number): string {
+    return join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
   }
 
   /** WRITE_FAILED, with what the checkpoint needs and the one before it, which is whole. */
@@ -242,6 +269,12 @@ async function clearing(what: string, clear: () => Promise<void>): Promise<void>
   } catch (error) {
     warn(`could not delete ${what} (${messageOf(error)})`)
   }
+}
+
+async function copySynced(from: string, to: string): Promise<void> {
+  await copyFile(from, to)
+  await using handle = await open(to, 'r+')
+  await handle.sync()
 }
 
 /** Writes the folder's entries to the disk. */

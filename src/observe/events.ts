@@ -139,7 +139,7 @@ export interface LevelFigures {
   readonly seconds: number
 }
 
-/** The folder held checkpoints of later iterations than the run begins at; they were moved aside. */
+/** The folder held checkpoints of later iterations than the run begins at, or of another run than it goes on from; they were moved aside. */
 export interface SetAsideEvent {
   readonly event: 'setAside'
   /** Newest first. `movedTo` is the checkpoint, unchanged; `reason` says how it is damaged, null where the run did not read it. */

@@ -1,4 +1,4 @@
-import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
+import { bestSoFar, type KeptModel, type MeasuredModel } from '../checkpoints/resume.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { RunSpans } from '../observe/run-spans.js'
 import type { Trace } from '../observe/trace.js'
@@ -44,7 +44,7 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
   const statistics = statisticsReader(prepared, actors, scope)
   const best = await bestBefore(prepared)
   const { checkpoints, setAside = [] } = settings.checkpoint
-    ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, statistics, control.emit)
+    ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, statistics, best?.folder, control.emit)
     : {}
   await actors.synchroniser.ask.follow(schedule)
   await watch(run, actors, records)
@@ -60,13 +60,12 @@ export async function beginRun(run: OpenRun, actors: RunActors, records: RunReco
 }
 
 /** The best model before the run was resumed, if the run keeps the best one. */
-async function bestBefore(run: PreparedRun): Promise<MeasuredModel | undefined> {
+async function bestBefore(run: PreparedRun): Promise<KeptModel | undefined> {
   const { settings, programs, resumption } = run
   const { checkpoint, keep, until } = settings
   if (!resumption || !checkpoint || keep !== 'best') return undefined
-  const { state } = resumption
-  const ended = endBefore(state, run) !== undefined
-  return bestSoFar(checkpoint.dir, programs.train.parameters, { state, monitor: until.monitor, ended })
+  const ended = endBefore(resumption.state, run) !== undefined
+  return bestSoFar(resumption, programs.train.parameters, { monitor: until.monitor, ended })
 }
 
 async function watch(

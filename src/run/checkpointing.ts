@@ -3,6 +3,7 @@ import type { JobScope } from '../actors/job-scope.js'
 import type { Resumption } from '../checkpoints/resume.js'
 import { measuredHere, type RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
+import { isCheckpointIn } from '../checkpoints/store.js'
 import type { Handle, RulePlace } from '../engine/contract.js'
 import { ArbalestError, warn } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
@@ -56,17 +57,21 @@ export type LoopState = Omit<RunState, 'learners' | 'order' | 'position'>
 
 export interface StartedCheckpointing {
   readonly checkpoints: Checkpointing
-  /** Checkpoints of later iterations that had to be moved out of the way. */
+  /** Checkpoints that are not of the run's past, and had to be moved out of the way. */
   readonly setAside: readonly SetAside[]
 }
 
-/** Starts the writer. The run must hold the folder. Rejects with WRITE_FAILED if later checkpoints in it cannot be moved aside. */
+/**
+ * Starts the writer. The run must hold the folder. Checkpoints that are not of the run's past are moved aside, and `best`, the checkpoint of the best model so far, is copied
+ * where it lies in another folder. Rejects with WRITE_FAILED if others cannot be moved aside.
+ */
 export async function startCheckpointing(
   { dir: folder, keep, period }: CheckpointSettings,
   { model, dataset, programs: { train }, settings: { devices, until }, resumption, hosts }: PreparedRun,
   actors: RunActors,
   scope: JobScope,
   statistics: () => FloatTensors,
+  best: string | undefined,
   emit: (event: CheckpointEvent) => void
 ): Promise<StartedCheckpointing> {
   const { engineModule, system } = scope
@@ -82,8 +87,10 @@ export async function startCheckpointing(
     encoding: dataset.encoding
   }
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
-  const begin = resumption?.state.iteration ?? -1
-  const setAside = await writer.askWith({ deadline: Infinity }).begin(begin)
+  const begin = resumption && (await isCheckpointIn(folder, resumption.folder)) ? resumption.state.iteration : -1
+  const writing = writer.askWith({ deadline: Infinity })
+  const setAside = await writing.begin(begin)
+  if (best !== undefined && begin < 0) await writing.copy(setAside.find((each) => each.folder === best)?.movedTo ?? best)
   const checkpoints = new Checkpointing(
     { scope, actors, statistics, writer, period, emit, ruleAt: devices.ruleAt, hosts: hosts && 'leader' in hosts ? hosts : undefined },
     resumption && summaryOf(resumption)

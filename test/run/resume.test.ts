@@ -4,15 +4,20 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
 import { modelFile } from '../../src/checkpoints/model-file.js'
+import { bestSoFar } from '../../src/checkpoints/resume.js'
+import { checkedState, type RunState } from '../../src/checkpoints/run-state.js'
 import { checkpointsIn, holdFolder } from '../../src/checkpoints/store.js'
+import { compile } from '../../src/compiler/compile.js'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
-import type { FinishedEvent, JobEvent, ResumedEvent, SetAsideEvent } from '../../src/observe/events.js'
+import type { EvaluatedEvent, FinishedEvent, JobEvent, ResumedEvent, SetAsideEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
 import { loadModel } from '../../src/trained/load-model.js'
 import { train, trainWith } from '../../src/run/train.js'
+import { oneCycle } from '../../src/schedules/learning-rates.js'
 import { makeOlder } from '../checkpoints/support/older.js'
 import { Folder } from '../data/support/files.js'
 import { start } from '../fakes/starting-engine.js'
@@ -318,6 +323,50 @@ describe('A run that goes on from a checkpoint', function () {
     expect(back.finished.keptIteration).to.be.at.most(until.steps)
     const auto = await run(options({ checkpoint: { dir }, keep: 'best', evaluateEvery: 0.2 }))
     expect(auto.events.find(({ event }) => event === 'resumed')).to.have.property('iteration', until.steps)
+  })
+
+  it('goes on from a checkpoint of another folder with the best model that it had there, and leaves aside what is of another run', async () => {
+    const [there, here] = [join(folder.path, 'there'), join(folder.path, 'here')]
+    // The rate rises until each step makes the model worse, so that an early one is the best.
+    const worsening: Partial<TrainOptions> = {
+      optimiser: { learningRate: oneCycle({ learningRate: 100, initialLearningRate: 0.1, risingFraction: 0.9 }), clipNorm: 0.5 },
+      keep: 'best',
+      evaluateEvery: 0.2,
+      until: { steps: 36, monitor: 'loss' }
+    }
+    const undisturbed = await run(options(worsening))
+    const onEvaluated = ({ iteration }: EvaluatedEvent) => (iteration === 20 ? 'stop' : undefined)
+    await run(options({ ...worsening, onEvaluated, checkpoint: { dir: there, keep: 1 } }))
+    // A better model, of another run.
+    const another = await run(options({ evaluateEvery: 0.2, until: { steps: 10 }, checkpoint: { dir: here, keep: 10 } }))
+    expect(another.finished.testLoss).to.be.lessThan(undisturbed.finished.testLoss)
+    const foreign = (await readdir(here)).sort()
+    const onwards = await run(options({ ...worsening, checkpoint: { dir: here, keep: 1, resume: join(there, 'checkpoint-000000000020') } }))
+    const told = onwards.events.find(({ event }) => event === 'setAside') as SetAsideEvent
+    expect(told.checkpoints.map((each) => basename(each.folder))).to.deep.equal(foreign.toReversed())
+    const { keptIteration, testLoss, weightsSha256 } = undisturbed.finished
+    expect(keptIteration).to.be.lessThan(20)
+    expect(onwards.finished).to.include({ keptIteration, testLoss, weightsSha256 })
+    const names = [36, keptIteration].map((iteration) => `checkpoint-${String(iteration).padStart(12, '0')}`)
+    expect((await readdir(here)).sort()).to.deep.equal([...names, ...foreign.map((name) => `${name}.aside`)].sort())
+    expect((await run(options({ ...worsening, checkpoint: here }))).finished).to.include({ keptIteration, testLoss, weightsSha256 })
+  })
+
+  it('takes no model for its best that another run has measured in the same folder', async () => {
+    const dir = join(folder.path, 'shared')
+    await run(options({ until: { steps: 20 }, checkpoint: dir }))
+    const checkpoint = await Checkpoint.open(join(dir, 'checkpoint-000000000020'))
+    const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
+    const { parameters } = compile(model, loweringBackend(engine, 'cpu', 1), {
+      mode: 'train',
+      batch: 8,
+      precision: 'f32',
+      optimiser: { momentum: 0.9 }
+    })
+    const found = (own: RunState) => bestSoFar({ folder: checkpoint.folder, state: own }, parameters, { monitor: undefined, ended: false })
+    expect(await found(state)).to.have.property('folder', checkpoint.folder)
+    const measurements = state.measurements.map(({ event, ...about }) => ({ event: { ...event, seconds: event.seconds / 2 }, ...about }))
+    expect(await found({ ...state, measurements })).to.equal(undefined)
   })
 
   it('gives the model of a run that had finished', async () => {

@@ -174,7 +174,7 @@ function resumed({ iteration, folder, ended }: ResumedEvent): string {
 }
 
 function setAside({ folder, movedTo, reason }: SetAsideEvent['checkpoints'][number]): string {
-  return `${colours.yellow('moved aside')}: ${external(folder)} to ${external(movedTo)}: ${external(reason ?? 'the run begins before it')}`
+  return `${colours.yellow('moved aside')}: ${external(folder)} to ${external(movedTo)}: ${external(reason ?? 'the run does not go on from it')}`
 }
 
 function wentBack({ iteration, learningRateScale, retries }: WentBackEvent): string {
