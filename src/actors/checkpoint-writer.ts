@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import type { PlacedParameter } from '../compiler/program.js'
 import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/checkpoint.js'
 import { setAside, type SetAside } from '../checkpoints/set-aside.js'
@@ -9,6 +8,7 @@ import { messageOf, warn } from '../errors.js'
 import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
+import { replaceFile, writeAll } from '../formats/write-file.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Monitored } from '../options/until.js'
@@ -91,7 +91,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     if (evaluated !== null) files[MODEL_FILE] = (path) => this.#writeModel(path, evaluated, statistics)
     for (const [rank, learner] of learners.entries())
       if (learner !== null)
-        files[learnerFile(rank)] = (path) => (typeof learner === 'number' ? this.#writeVectors(path, learner) : writeFile(path, learner))
+        files[learnerFile(rank)] = (path) => (typeof learner === 'number' ? this.#writeVectors(path, learner) : writeContent(path, learner))
     try {
       const bytes = [group, evaluated, ...learners].reduce((sum: number, each) => sum + this.#bytesOf(each), 0)
       return await this.#store.write({ ...about, files, bytes })
@@ -122,4 +122,8 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     const weights = parameterTensors(parameters, this.#engine.readSnapshot(snapshot, 'weights'))
     await writeModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }), ...(encoding && { encoding }) })
   }
+}
+
+function writeContent(path: string, content: Uint8Array): Promise<void> {
+  return replaceFile(path, { sync: true, bytes: content.byteLength }, (handle) => writeAll(handle, content))
 }
