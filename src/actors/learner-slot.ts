@@ -193,12 +193,16 @@ export class LearnerSlot {
     await ref.askWith({ deadline: this.#options.deadline }).repeat(messages)
   }
 
-  /** The slot's learner and its replica; undefined while it is being started or replaced. */
+  /** The slot's learner and its replica; undefined while it is being started or replaced. Rejects if it does not answer. */
   async replica(): Promise<{ readonly learner: number; readonly replica: Handle } | undefined> {
     const occupant = this.#started
     if (!occupant || occupant.failed) return undefined
-    const replica = await occupant.ref.ask.replica().catch(() => undefined)
-    return replica === undefined ? undefined : { learner: occupant.learner, replica }
+    try {
+      return { learner: occupant.learner, replica: await occupant.ref.askWith({ deadline: this.#options.deadline }).replica() }
+    } catch (error) {
+      if (error instanceof ArbalestError && error.code === 'ACTOR_GONE') return undefined
+      throw error
+    }
   }
 
   /**

@@ -1,5 +1,5 @@
 import { ArbalestError } from '../errors.js'
-import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
+import { deadlineAfter, REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 
 /** Milliseconds for which a run that is stopped still waits for the answer: long enough to write a line, short enough not to seem to hang. */
 export const PATIENCE = 1_000
@@ -29,7 +29,8 @@ export async function userAnswer<Answer>(
   })
   const late = new Promise<never>((_, reject) => {
     const message = `${name}: received no answer within ${deadline} ms; answer sooner, or give a longer ${name}Deadline`
-    cancels.push(REAL_CLOCK.after(deadline, () => reject(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { deadline } }))))
+    const refuse = () => reject(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { deadline } }))
+    cancels.push(deadlineAfter(REAL_CLOCK, deadline, refuse))
   })
   try {
     return await Promise.race([ask(), stopped, late])

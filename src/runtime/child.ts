@@ -1,6 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import { ActorRef, type Recipient } from './actor-ref.js'
-import type { Cancel } from './clock.js'
+import { deadlineAfter, type Cancel } from './clock.js'
 import type { Environment } from './environment.js'
 import type { DeadLetterCause } from './events.js'
 import type { ExitReason } from './exit-reason.js'
@@ -84,7 +84,7 @@ export class Child implements Recipient, IncarnationOwner {
   async start(restarted?: ExitReason): Promise<void> {
     const { begin, name, startDeadline } = this.spec
     const starting = (this.#starting = new AbortController())
-    const disarm = this.#environment.clock.after(startDeadline, () => {
+    const disarm = deadlineAfter(this.#environment.clock, startDeadline, () => {
       const message = `${name}: not started within ${startDeadline} ms; allow a longer deadline`
       starting.abort(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, deadline: startDeadline } }))
     })
@@ -197,7 +197,7 @@ export class Child implements Recipient, IncarnationOwner {
   #abortStart(starting: AbortController, deadline: number): void {
     const { name } = this.spec
     const message = `${name}: stopped before it had started; let its start end sooner`
-    const disarm = this.#environment.clock.after(deadline, () =>
+    const disarm = deadlineAfter(this.#environment.clock, deadline, () =>
       starting.abort(new ArbalestError('ABORTED', message, { data: { actor: name } }))
     )
     void this.exited.then(disarm)

@@ -46,6 +46,25 @@ export const REAL_CLOCK: Clock = {
   resettableTimer: (action) => new RealTimer(action)
 }
 
+/** The parts in which a deadline passes. */
+const PARTS = 8
+
+/**
+ * As `clock.after`, for a deadline. It passes in parts, one after another, so that a suspension of the process, or of this thread, counts as one part at most: what is waited for
+ * was suspended, too, or its answer waits to be read.
+ */
+export function deadlineAfter(clock: Pick<Clock, 'now' | 'after'>, milliseconds: number, action: () => void): Cancel {
+  const due = clock.now() + milliseconds
+  let cancel: Cancel
+  const wait = (parts: number) => {
+    const left = parts > 0 ? milliseconds / PARTS : due - clock.now()
+    if (parts > 0 || left > 0) cancel = clock.after(left, () => wait(parts - 1))
+    else action()
+  }
+  wait(PARTS)
+  return () => cancel()
+}
+
 /** Keeps its Node timer: making and clearing one costs more than a message, `ref` and `unref` almost nothing. */
 class RealTimer implements ResettableTimer {
   readonly #action: () => void

@@ -20,12 +20,17 @@ interface Pending {
   readonly reject: (error: unknown) => void
   readonly deadline: number
   /** When the deadline is over, by the clock. */
-  readonly due: number
+  due: number
   readonly removeAbortListener: (() => void) | undefined
 }
 
 /** A timer may fire this many milliseconds before its time. */
 const TIMER_TOLERANCE = 1
+
+/** A timer that fires so many milliseconds after its time shows that the process, or this thread, was suspended: the answers may wait to be read. */
+const SUSPENDED = 100
+/** The share of its deadline by which an ask that is overdue then is prolonged. */
+const PROLONGED = 1 / 8
 
 /** The asks of one actor without an answer yet. Each settles: by its answer, its deadline, its signal or the actor's exit. */
 export class PendingAsks {
@@ -99,12 +104,16 @@ export class PendingAsks {
   }
 
   #settleOverdue(): void {
-    this.#timerAt = Infinity
     const now = this.#clock.now()
+    const wasSuspended = now - this.#timerAt > SUSPENDED
+    this.#timerAt = Infinity
     let next = Infinity
-    for (const [id, { method, due, deadline }] of this.#pending) {
-      if (due - now < TIMER_TOLERANCE) this.settle(id, { error: this.#deadlineError(method, deadline) })
-      else next = Math.min(next, due)
+    for (const [id, pending] of this.#pending) {
+      const { method, deadline } = pending
+      const isOverdue = pending.due - now < TIMER_TOLERANCE
+      if (isOverdue && wasSuspended) pending.due = now + Math.max(TIMER_TOLERANCE, PROLONGED * deadline)
+      if (isOverdue && !wasSuspended) this.settle(id, { error: this.#deadlineError(method, deadline) })
+      else next = Math.min(next, pending.due)
     }
     if (next !== Infinity) this.#setTimer(next)
   }

@@ -1,6 +1,6 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { ArbalestError, warn } from '../errors.js'
-import type { Cancel } from './clock.js'
+import { deadlineAfter, type Cancel } from './clock.js'
 import type { Environment } from './environment.js'
 import { asError, unpackError } from './errors-across-threads.js'
 import { actorGone, packExit, type ExitReason } from './exit-reason.js'
@@ -121,7 +121,7 @@ export class WorkerIncarnation implements Incarnation {
     this.#ending = true
     Atomics.store(this.#stopFlag, 0, 1)
     this.#outbox.post(['stop'])
-    this.#after(deadline, () => this.#terminate())
+    this.#afterDeadline(deadline, () => this.#terminate())
     this.#cancel()
   }
 
@@ -179,7 +179,7 @@ export class WorkerIncarnation implements Incarnation {
   #terminate(): void {
     this.#ending = true
     this.#thread.terminate()
-    this.#after(TERMINATION, () => {
+    this.#afterDeadline(TERMINATION, () => {
       const { name } = this.#start
       const message = `${name}: its thread cannot be terminated, a call of native code does not return; end the process`
       const error = new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, deadline: TERMINATION } })
@@ -198,8 +198,8 @@ export class WorkerIncarnation implements Incarnation {
     this.stop(shutdown)
   }
 
-  #after(milliseconds: number, action: () => void): void {
-    this.#timers.add(this.#environment.clock.after(milliseconds, action))
+  #afterDeadline(milliseconds: number, action: () => void): void {
+    this.#timers.add(deadlineAfter(this.#environment.clock, milliseconds, action))
   }
 
   #end(reason: ExitReason): void {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { REAL_CLOCK, VirtualClock } from '../../src/runtime/clock.js'
+import { deadlineAfter, REAL_CLOCK, VirtualClock } from '../../src/runtime/clock.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import type { Faulty } from './support/actors.js'
 
@@ -33,6 +33,31 @@ describe('The clock', () => {
     clock.after(Infinity, () => expect.fail('it rang'))
     expect(clock.next).to.equal(Infinity)
     expect(clock.ring()).to.equal(false)
+  })
+
+  it('lets a deadline pass in parts, of which a suspension takes one at most', () => {
+    let now = 0
+    let alarm: { readonly at: number; readonly action: () => void } | undefined
+    const after = (milliseconds: number, action: () => void) => {
+      alarm = { at: now + milliseconds, action }
+      return () => (alarm = undefined)
+    }
+    /** The time at which the deadline is over, where the process is suspended so long within the first alarm. */
+    const over = (suspended: number) => {
+      now = 0
+      let overAt = NaN
+      deadlineAfter({ now: () => now, after }, 1000, () => (overAt = now))
+      for (let first = true; alarm; first = false) {
+        const { at, action } = alarm
+        alarm = undefined
+        now = at + (first ? suspended : 0)
+        action()
+      }
+      return overAt
+    }
+    expect([0, 5, 5000].map(over)).to.deep.equal([1000, 1005, 6000])
+    deadlineAfter({ now: () => now, after }, 1000, () => expect.fail('it was cancelled'))()
+    expect(alarm).to.equal(undefined)
   })
 
   it('sets no limit to the start and the stop of actors that may take for ever', async () => {
