@@ -70,7 +70,9 @@ export interface CheckpointSettings {
   readonly goesBack?: boolean
 }
 
-/** undefined: no checkpoints. The folder stays the same where the process changes its working directory while it trains. */
+/** undefined: no checkpoints. The folders stay the same where the process changes its working directory while it trains. */
 export function checkpointSettings(given: CheckedOptions<typeof checkpoint> | undefined): CheckpointSettings | undefined {
-  return given && { ...given, dir: resolve(given.dir), period: given.period ?? Infinity }
+  if (!given) return undefined
+  const { dir: folder, resume, period = Infinity } = given
+  return { ...given, dir: resolve(folder), resume: resume === 'auto' || resume === 'never' ? resume : resolve(resume), period }
 }

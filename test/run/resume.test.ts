@@ -146,6 +146,12 @@ describe('A run that goes on from a checkpoint', function () {
       const job = train(options({ checkpoint: { dir: 'kept', period: 12 } }))
       job.once('started', () => process.chdir('/'))
       expect((await job.finished).checkpoints).to.equal('complete')
+      process.chdir(folder.path)
+      const resume = 'kept/checkpoint-000000000036'
+      const onwards = train(options({ checkpoint: { dir: 'kept', resume }, until: { steps: 40 } }))
+      process.chdir('/')
+      onwards.once('resumed', (resumed) => expect(resumed.folder).to.equal(join(folder.path, resume)))
+      expect(await onwards.finished).to.include({ reason: 'completed', iterations: 40 })
     } finally {
       process.chdir(before)
     }
