@@ -3,7 +3,7 @@ import { copyFile, lstat, open, readFile, rename, rm, type FileHandle } from 'no
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { lockFile } from '../engine/file-lock.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf, warn } from '../errors.js'
 import { hasEnded, holderIn, nameOf, thisProcess, type LockHolder } from './lock-holder.js'
 
 /** The locked file; it names the process that holds it. */
@@ -56,12 +56,17 @@ export class FolderLock implements AsyncDisposable {
     }
   }
 
-  /** The file is deleted while it is locked: later it may be another run's. */
+  /** The file is deleted while it is locked: later it may be another run's. A failure is a warning only: the run that ends has its model. */
   async [Symbol.asyncDispose](): Promise<void> {
     const path = this.#path
     this.#path = undefined
-    if (path !== undefined) await rm(path, { force: true })
-    await this.#handle?.close()
+    try {
+      if (path !== undefined) await rm(path, { force: true })
+    } catch (error) {
+      warn(`could not delete ${path} (${messageOf(error)})`)
+    } finally {
+      await this.#handle?.close()
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
-import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -14,6 +14,7 @@ import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { unprivileged } from '../support/unprivileged.js'
+import { warningsIn } from '../support/warnings.js'
 import { modelFile } from '../../src/checkpoints/model-file.js'
 
 const STORE = new URL('../../src/checkpoints/store.js', import.meta.url).href
@@ -136,6 +137,14 @@ describe('The lock of a folder', function () {
     await using _other = await holdFolder(dir)
     await held[Symbol.asyncDispose]()
     expect(existsSync(join(dir, '.lock'))).to.equal(true)
+  })
+
+  it('ends with a warning where its file cannot be deleted, as on a disk that can only be read by now', async () => {
+    const held = await holdFolder(dir)
+    // What cannot be deleted as a file.
+    await rm(join(dir, '.lock'))
+    await mkdir(join(dir, '.lock'))
+    expect((await warningsIn(async () => held[Symbol.asyncDispose]())).join()).to.match(/^could not delete .*lock/)
   })
 
   it('is not taken by a file that its holder has deleted meanwhile: another run makes a new one', async () => {
