@@ -27,10 +27,12 @@ interface Pending {
 /** A timer may fire this many milliseconds before its time. */
 const TIMER_TOLERANCE = 1
 
-/** A timer that fires so many milliseconds after its time shows that the process, or this thread, was suspended: the answers may wait to be read. */
-const SUSPENDED = 100
-/** The share of its deadline by which an ask that is overdue then is prolonged. */
+/**
+ * A timer that fires so late shows that the process, or this thread, was suspended: answers may wait to be read. An ask that is overdue then is prolonged by this share
+ * of its deadline, where it was suspended for longer than that, and for more than these milliseconds.
+ */
 const PROLONGED = 1 / 8
+const SUSPENDED = 100
 
 /** The asks of one actor without an answer yet. Each settles: by its answer, its deadline, its signal or the actor's exit. */
 export class PendingAsks {
@@ -105,13 +107,15 @@ export class PendingAsks {
 
   #settleOverdue(): void {
     const now = this.#clock.now()
-    const wasSuspended = now - this.#timerAt > SUSPENDED
+    const late = now - this.#timerAt
     this.#timerAt = Infinity
     let next = Infinity
     for (const [id, pending] of this.#pending) {
       const { method, deadline } = pending
+      const more = Math.max(TIMER_TOLERANCE, PROLONGED * deadline)
       const isOverdue = pending.due - now < TIMER_TOLERANCE
-      if (isOverdue && wasSuspended) pending.due = now + Math.max(TIMER_TOLERANCE, PROLONGED * deadline)
+      const wasSuspended = late > Math.max(SUSPENDED, more)
+      if (isOverdue && wasSuspended) pending.due = now + more
       if (isOverdue && !wasSuspended) this.settle(id, { error: this.#deadlineError(method, deadline) })
       else next = Math.min(next, pending.due)
     }
