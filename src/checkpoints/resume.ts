@@ -82,13 +82,12 @@ async function checkpointOf(
 }
 
 async function namedCheckpoint(folder: string): Promise<Checkpoint> {
-  if (!existsSync(join(folder, MANIFEST)))
-    throw invalidOption(
-      'checkpoint.resume',
-      folder,
-      "no checkpoint is there; use 'auto', 'never', or the path of one, a folder within that of the checkpoints"
-    )
-  return Checkpoint.open(folder)
+  if (existsSync(join(folder, MANIFEST))) return Checkpoint.open(folder)
+  const [newest] = await checkpointsIn(folder).catch(() => [])
+  const fix = newest
+    ? `it is a folder of checkpoints; name one of them, such as ${newest.folder}`
+    : "no checkpoint is there; use 'auto', 'never', or the path of one, such as runs/lenet/checkpoint-000000000500"
+  throw invalidOption('checkpoint.resume', folder, fix)
 }
 
 /** Throws LOSS_NOT_FINITE for a model that had diverged already. */

@@ -292,8 +292,12 @@ describe('A run that goes on from a checkpoint', function () {
         'INVALID_OPTION',
         () => train(options({ checkpoint: { dir: join(folder.path, 'kept'), resume } })).finished,
         'checkpoint.resume',
-        resume
+        resume,
+        'such as runs/lenet/checkpoint-000000000500'
       )
+    await run(options({ until: { steps: 1 }, checkpoint: folder.path }))
+    const checkpoint = { dir: join(folder.path, 'kept'), resume: folder.path }
+    await refused('INVALID_OPTION', () => train(options({ checkpoint })).finished, join(folder.path, 'checkpoint-000000000001'))
   })
 
   it('begins anew where every checkpoint is damaged, says so, and keeps what it then writes', async () => {
