@@ -27,6 +27,7 @@ export type ErrorCode =
   // It went wrong while it ran.
   | 'LOSS_NOT_FINITE'
   | 'LEARNER_FAILED'
+  | 'CALLBACK_FAILED'
   | 'DEVICE_FAILED'
   | 'HOST_LOST'
   | 'ACTOR_FAILED'
@@ -53,6 +54,21 @@ export class ArbalestError extends Error {
     this.code = code
     this.data = options.data ?? {}
   }
+}
+
+/** What functions that the user gave have thrown. */
+const thrownByCallbacks = new WeakSet<object>()
+
+/** Notes that a function that the user gave has thrown this, so that nobody takes it for a bug of this package. Returns it. */
+export function thrownByCallback<Thrown>(thrown: Thrown): Thrown {
+  if (typeof thrown === 'object' && thrown !== null) thrownByCallbacks.add(thrown)
+  return thrown
+}
+
+/** The code by which events and reports tell of an error. */
+export function codeOf(error: unknown): ErrorCode {
+  if (error instanceof ArbalestError) return error.code
+  return typeof error === 'object' && error !== null && thrownByCallbacks.has(error) ? 'CALLBACK_FAILED' : 'INTERNAL'
 }
 
 /** What is wrong with one option, as `data.faults` of an error lists it. */

@@ -1,4 +1,4 @@
-import { ArbalestError, faultsOf, messageOf, printable, type ErrorCode } from '../errors.js'
+import { ArbalestError, codeOf, faultsOf, messageOf, printable, type ErrorCode } from '../errors.js'
 
 /** The exit codes. After a signal it is 128 plus the signal's number, as shells report it. */
 export const EXIT = { done: 0, failed: 1, usage: 2, hungUp: 129, interrupted: 130, quit: 131, brokenPipe: 141, terminated: 143 } as const
@@ -24,7 +24,7 @@ export interface ReportOptions {
 /** Prints an error on stderr as `CODE: message` in one line; if several options are at fault, in one line for each. */
 export function reportError(error: unknown, { json, stack, job }: ReportOptions): void {
   const cause = systemCauseOf(error)
-  const code = error instanceof ArbalestError ? error.code : (cause?.code ?? 'INTERNAL')
+  const code = cause && !(error instanceof ArbalestError) ? cause.code : codeOf(error)
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
   const text = cause ? `${messageOf(error)}; ${cause.fix}` : messageOf(error)
   const lines = several ? text.split('\n') : [text.replaceAll(/\s*\n\s*/g, ' ')]

@@ -1,7 +1,7 @@
 import { start, type REPLServer } from 'node:repl'
-import { messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
-import { ArbalestError, train, type Job } from '../index.js'
+import { train, type Job } from '../index.js'
 import { deferred } from '../runtime/promises.js'
 import { asTyped } from './as-typed.js'
 import type { DefineCommand } from './command.js'
@@ -78,7 +78,7 @@ async function show(job: Job, prompt: REPLServer): Promise<void> {
     }
   } catch (error) {
     // `job.finished` rejects with it once the prompt is left.
-    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    const code = codeOf(error)
     tell(`${code}: ${external(messageOf(error))}`)
   }
 }

@@ -1,7 +1,7 @@
 import { HandleScope } from '../engine/handle-scope.js'
 import type { Handle, HostsSpec, LeaseTurns } from '../engine/contract.js'
 import { engine } from '../engine/native.js'
-import { ArbalestError, messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import { isFirstProcess } from '../hosts/tenants.js'
 import type { JobsWatch } from '../dashboard/jobs-watch.js'
 import { runEvent } from '../observe/run-event.js'
@@ -216,7 +216,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       const { weightsSha256 } = await this.jobs[number]!.finished
       return { weightsSha256 }
     } catch (error) {
-      const failed = { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
+      const failed = { code: codeOf(error), message: messageOf(error) }
       this.#stream.push({ event: 'failed', job: number, ...failed })
       return { failed }
     } finally {

@@ -1,5 +1,5 @@
 import type { JobEvent, RunEvent } from '../observe/events.js'
-import { ArbalestError, messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import type { JobActors } from '../protocols/job-actors.js'
 import type { RunBoard } from './run-board.js'
 
@@ -66,7 +66,7 @@ export class RunWatch {
     try {
       for await (const event of job) this.#take(event)
     } catch (error) {
-      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+      const code = codeOf(error)
       this.board.take({ event: 'failed', code, message: messageOf(error) }, Date.now() / 1000)
     }
   }

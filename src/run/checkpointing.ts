@@ -5,7 +5,7 @@ import { measuredHere, type RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import { isCheckpointIn } from '../checkpoints/store.js'
 import type { Handle, RulePlace } from '../engine/contract.js'
-import { ArbalestError, warn } from '../errors.js'
+import { ArbalestError, codeOf, warn } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
@@ -255,7 +255,7 @@ export class Checkpointing {
     this.#lastError = error
     if (!this.#incomplete) warn(`no checkpoint of iteration ${iteration}: ${reason}; the run goes on`)
     this.#incomplete = true
-    this.#emit({ iteration, folder: null, seconds, reason, code: error instanceof ArbalestError ? error.code : 'INTERNAL' })
+    this.#emit({ iteration, folder: null, seconds, reason, code: codeOf(error) })
   }
 
   #emit(event: Omit<CheckpointEvent, 'event'>): void {

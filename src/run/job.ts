@@ -3,7 +3,7 @@ import { types } from 'node:util'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
 import type { WatchedJob } from '../dashboard/run-watch.js'
-import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { ArbalestError, invalidOption, thrownByCallback, unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
   CheckpointEvent,
@@ -331,7 +331,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** Once the run is over nothing can fail by it any more: then it is an unhandled rejection. */
   #listenerThrew(error: unknown): void {
     if (this.#isOver) throw error
-    this.#thrown ??= { error }
+    this.#thrown ??= { error: thrownByCallback(error) }
     this.stop()
   }
 }

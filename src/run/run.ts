@@ -1,5 +1,5 @@
 import { loadEngine } from '../engine/contract.js'
-import { ArbalestError, messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import { openSinks } from '../observe/open-sinks.js'
 import { openSpans } from '../observe/open-spans.js'
 import { runEvent } from '../observe/run-event.js'
@@ -60,7 +60,7 @@ async function recorded(given: Settings, modules: RunModules, control: JobContro
       sinks.write(finished)
       return { finished, model: undefined }
     }
-    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    const code = codeOf(error)
     sinks.write({ event: 'failed', code, message: messageOf(error) })
     throw error
   } finally {

@@ -1,4 +1,4 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, thrownByCallback } from '../errors.js'
 import { deadlineAfter, REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 
 /** Milliseconds for which a run that is stopped still waits for the answer: long enough to write a line, short enough not to seem to hang. */
@@ -34,6 +34,8 @@ export async function userAnswer<Answer>(
   })
   try {
     return await Promise.race([ask(), stopped, late])
+  } catch (error) {
+    throw thrownByCallback(error)
   } finally {
     for (const cancel of cancels) cancel()
   }

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { isMainThread, threadId } from 'node:worker_threads'
-import { ArbalestError, messageOf, type ErrorCode } from '../errors.js'
+import { ArbalestError, codeOf, messageOf, type ErrorCode } from '../errors.js'
 
 /**
  * A socket of this thread's, in a folder that belongs to this user alone. A client sends one line of JSON, gets one line of JSON, and the connection
@@ -103,7 +103,7 @@ async function answerOn(socket: Socket, answer: Answer): Promise<void> {
     // JSON has no room for some answers, such as a BigInt.
     .then((value) => JSON.stringify({ answer: value ?? null }))
     .catch((error: unknown) => {
-      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+      const code = codeOf(error)
       return JSON.stringify({ error: { code, message: messageOf(error) } })
     })
   clearTimeout(deadline)

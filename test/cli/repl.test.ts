@@ -39,12 +39,12 @@ export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 
     await writeFile(config, "export default { model: 'mlp', data: 'digits', learners: 1, batch: 8, until: { steps: 100_000_000 } }")
     const repl = start(['repl', config], { env: { ARBALEST_TOP: 'off' } })
     repl.child.stdin!.write("job.on('progress', async () => { throw new RangeError('of mine') }), 'listens'\n")
-    await repl.said('INTERNAL: of mine')
+    await repl.said('CALLBACK_FAILED: of mine')
     repl.child.stdin!.write("await job.finished.catch(({ message }) => 'because ' + message)\n")
     await repl.said("'because of mine'")
     repl.child.stdin!.end()
     const { code, stderr } = await repl.ended
-    expect(stderr).to.equal('INTERNAL: of mine\n')
+    expect(stderr).to.equal('CALLBACK_FAILED: of mine\n')
     expect(code).to.equal(1)
   })
 

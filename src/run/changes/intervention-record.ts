@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { MembershipRecord, Succession } from '../../actors/learner-slot.js'
 import type { Departure } from '../../engine/contract.js'
-import { ArbalestError, invalidOption } from '../../errors.js'
+import { codeOf, invalidOption } from '../../errors.js'
 import type { IntervenedEvent } from '../../observe/events.js'
 import {
   isMembershipChange,
@@ -120,7 +120,7 @@ export class InterventionRecord implements MembershipRecord {
   #keep(intervention: Intervention, error?: Error): void {
     const later = this.#made.findIndex(({ round }) => round > intervention.round)
     this.#made.splice(later < 0 ? this.#made.length : later, 0, intervention)
-    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    const code = codeOf(error)
     this.#emit({ event: 'intervened', intervention, ...(error && { error: { code, message: error.message } }) })
   }
 }

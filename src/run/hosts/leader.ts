@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
 import type { Resumption } from '../../checkpoints/resume.js'
 import type { GroupSpec, SnapshotContents } from '../../engine/contract.js'
-import { ArbalestError, messageOf } from '../../errors.js'
+import { ArbalestError, codeOf, messageOf } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
 import { asError } from '../../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
@@ -247,7 +247,7 @@ function answer(): Deferred<Answer> {
 
 /** As it can be sent. */
 export function hostErrorOf(error: unknown): HostError {
-  return { host: hostname(), code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
+  return { host: hostname(), code: codeOf(error), message: messageOf(error) }
 }
 
 function errorOf(rank: number, { host, code, message }: HostError): ArbalestError {

@@ -1,5 +1,6 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { GroupStatus } from '../../engine/contract.js'
+import { thrownByCallback } from '../../errors.js'
 import type { StepEvent } from '../../observe/events.js'
 import type { PopulationControl } from '../../tuner/population-control.js'
 import type { RunActors } from '../start/run-actors.js'
@@ -129,7 +130,7 @@ export class ProgressReports {
       if (!answered) this.#patience = -Infinity
       return answered
     } catch (error) {
-      this.#failure = { error }
+      this.#failure = { error: thrownByCallback(error) }
       return false
     } finally {
       metrics.holdAt(undefined)

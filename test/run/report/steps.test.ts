@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { codeOf } from '../../../src/errors.js'
 import type { EvaluatedEvent, JobEvent, LoggedEvent, ProgressEvent, StepEvent } from '../../../src/observe/events.js'
 import { readRuns } from '../../../src/observe/read-runs.js'
 import { checkpointsIn } from '../../../src/checkpoints/store.js'
@@ -156,6 +158,27 @@ describe('onStep', () => {
     expect(await rejection(job.finished)).to.equal(fault)
     const [checkpoint] = await checkpointsIn(folder.path)
     expect(checkpoint!.iteration).to.be.above(0)
+  })
+
+  it('is told as the function that failed, not as a bug, as are `onEvaluated` and listeners', async () => {
+    await using folder = await Folder.make()
+    const fail = () => Promise.reject(new RangeError('a fault of the user’s'))
+    const throwing = () => {
+      throw new RangeError('a fault of the user’s')
+    }
+    const log = join(folder.path, 'log.jsonl')
+    for (const more of [{ onStep: throwing }, { onStep: fail }, { onEvaluated: throwing }])
+      await rejection(train(tiny({ ...more, log, until: { steps: 2 } })).finished)
+    const lines = (await readFile(log, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JobEvent)
+    const codes = lines.flatMap((line) => ((line.event as string) === 'failed' && 'code' in line ? [line.code] : []))
+    expect(codes).to.deep.equal(['CALLBACK_FAILED', 'CALLBACK_FAILED', 'CALLBACK_FAILED'])
+    const listened = train(tiny({ until: { steps: 1e6 } }))
+    listened.on('started', fail)
+    expect(codeOf(await rejection(listened.finished))).to.equal('CALLBACK_FAILED')
+    expect(codeOf(new RangeError('of nobody'))).to.equal('INTERNAL')
   })
 
   it('holds up a run that is stopped for a second at most', async () => {
