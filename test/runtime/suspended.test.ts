@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const SYSTEM = new URL('../../src/runtime/system.js', import.meta.url)
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 /** Milliseconds: longer than the deadline. */
-const SUSPENSION = 3_000
+const SUSPENSION = 4_500
 
 describe('A process that is suspended for longer than a deadline', function () {
   this.timeout(60_000)
@@ -17,7 +17,7 @@ describe('A process that is suspended for longer than a deadline', function () {
       const system = new ActorSystem()
       const spawn = (name, options, how) => system.spawn(new URL('${ACTORS.href}'), name, options, how)
       const recorder = await spawn('Recorder', {})
-      const deadline = 2500
+      const deadline = 4000
       // The second message has its turn after the suspension.
       void recorder.ask.slowly('first', 500)
       const all = [
