@@ -147,7 +147,7 @@ class ReversePass {
     for (const { id, name, role, shape } of this.#values) {
       const summands = this.#summands.get(id)
       if (role !== 'parameter' || !summands || this.#writer.get(summands[0]!).role === 'parameterGradient') continue
-      const gradient = this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
+      const gradient = this.#gradientOf(name, shape)
       if (summands.length === 1) this.#writer.operator('reshape', `${name}.backward`, summands, [gradient])
       else
         this.#writer.operator('add', `${name}.backward`, [this.#wideSum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], WIDE)
@@ -183,14 +183,21 @@ class ReversePass {
     // Operators that give several gradients at once give those of frozen parameters too.
     if (!this.#reached.has(id))
       return this.#writer.value(this.#writer.freeName(`${name}.unused`), shape, role === 'parameter' ? { type: 'statistic' } : {})
-    const alone = role === 'parameter' && this.#readers.get(id) === 1
-    const gradient = this.#writer.value(
-      this.#writer.freeName(role === 'parameter' && !alone ? `${name}.summand` : `${name}.gradient`),
-      shape,
-      alone ? { role: 'parameterGradient' } : role === 'parameter' ? { type: 'statistic' } : {}
-    )
+    const isParameter = role === 'parameter'
+    const summand = (): ValueId =>
+      this.#writer.value(
+        this.#writer.freeName(isParameter ? `${name}.summand` : `${name}.gradient`),
+        shape,
+        isParameter ? { type: 'statistic' } : {}
+      )
+    const gradient = isParameter && this.#readers.get(id) === 1 ? this.#gradientOf(name, shape) : summand()
     this.#addSummand(id, gradient)
     return gradient
+  }
+
+  /** Of a parameter, which its name tells: a layer that has the same name is refused. */
+  #gradientOf(name: string, shape: readonly number[]): ValueId {
+    return this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
   }
 
   #addSummand(id: ValueId, summand: ValueId): void {

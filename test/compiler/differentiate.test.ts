@@ -4,7 +4,7 @@ import { fuse } from '../../src/compiler/fuse.js'
 import { NONE, type Graph } from '../../src/model/graph.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { GraphWriter } from '../../src/model/graph-writer.js'
-import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
+import { batchNorm2d, conv2d, defineModel, embedding, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 import { thrown } from '../support/thrown.js'
 
@@ -26,7 +26,7 @@ const norm = residual({ name: 'block', body: [conv2d(3, 1, { bias: false }), bat
 describe('differentiate', () => {
   it('goes back from the loss to every parameter, and computes nothing for the samples', () => {
     expect(backward([conv2d(4, 3), relu()])).to.deep.equal([
-      'softmaxCrossEntropyBackward probabilities,target > pool1.gradient',
+      'softmaxCrossEntropyBackward differences,target > pool1.gradient',
       'globalAvgPoolBackward pool1.gradient > relu1.gradient',
       'reluBackward relu1,relu1.gradient > conv1.backward.relu',
       'conv2dBackwardWeights input,conv1.backward.relu > conv1.weight.gradient,conv1.bias.gradient'
@@ -84,6 +84,19 @@ describe('differentiate', () => {
     const distillation = writer.value('distillation', [1], { type: 'statistic' })
     writer.operator('meanSquaredError', 'distillation', [output, teacher], [distillation])
     expect(shown(writer.graph('two', 2, { distillation }))).to.include('add linear1.gradient,linear1.gradient.2 > linear1.backward.sum')
+  })
+
+  it('refuses a layer that has the name of a gradient of a parameter', () => {
+    const tied = { tied: 'first' } as const
+    for (const layers of [
+      [linear(3, { name: 'first' }), linear(3, { name: 'first.weight.gradient' })],
+      [embedding(3, 3, { name: 'first' }), linear(3, { name: 'first.weight.gradient' }), linear(3, tied)]
+    ]) {
+      const model = defineModel({ name: 'test', input: [3], layers })
+      const error = thrown(() => differentiate(buildGraph(model, { batch: 2, mode: 'train' })))
+      expect(error.code).to.equal('INVALID_MODEL')
+      expect(error.message).to.equal('name: received first.weight.gradient twice; give each layer a name of its own')
+    }
   })
 
   it('refuses an operator that has no gradient', () => {
