@@ -12,8 +12,10 @@ import { modelNamed } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
 import { inOwnProcess } from '../support/own-process.js'
 import type { lossesAfterRefusedBind } from './support/refused-bind.js'
+import type { lossesAfterWrittenValue } from './support/written-value.js'
 
 const REFUSED_BIND = new URL('./support/refused-bind.js', import.meta.url)
+const WRITTEN_VALUE = new URL('./support/written-value.js', import.meta.url)
 
 const LEARNERS = 4
 const BATCH = 4
@@ -121,6 +123,11 @@ describe('replicas that share arenas', () => {
       )
       expect(engine.run(first!.replica, first!.slot, { steps: 1, milliseconds: 60_000 }).outcome).to.equal('ran')
     }
+  })
+
+  it('compute with all their threads once they are written a value by a thread that has run a replica with fewer', () => {
+    const [expected, found] = inOwnProcess(WRITTEN_VALUE, 'lossesAfterWrittenValue') as ReturnType<typeof lossesAfterWrittenValue>
+    expect(found).closeTo(expected!, 1e-5 * expected!)
   })
 
   it('are given activations of their own for a program that is too large', () => {

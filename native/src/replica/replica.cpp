@@ -74,7 +74,7 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   memory_.provide(*program, !group_ || !group_->has_optimiser());
   const UsedStream used(backend_, stream_.get());
   backend_.synchronise();
-  // Primitives are made for as many threads as will run them.
+  // Kernels are made for as many threads as will run them.
   backend_.use_threads(threads_);
   const size_t bytes = program->arena_bytes[static_cast<size_t>(Arena::activations)];
   const size_t staged = program->arena_bytes[static_cast<size_t>(Arena::staged)];
@@ -95,6 +95,8 @@ void Replica::own_activations(size_t bytes, size_t staged) {
   memory_.own_activations(bytes, staged);
   // No program may keep kernels over the former activations, also if those of another one cannot be made.
   for (const auto& each : slots_) each->moved();
+  // For as many threads as will run them: the calling thread may have run another replica's last.
+  backend_.use_threads(threads_);
   for (const auto& each : slots_) each->bound().make_kernels();
 }
 
