@@ -52,7 +52,7 @@ describe("the memory of operators' outputs", () => {
     const use = memoryUse(model, new FakeLowering(), { batch, mode: 'train', precision: 'f32' })
     // Pixels and a class number.
     const samples = 4 * (16 + 1)
-    // Convolution with its ReLU, pooled values and their positions, logits; loss, its probabilities, the count of right answers.
+    // Convolution with its ReLU, pooled values and their positions, logits; loss, its differences, the count of right answers.
     const forward = 4 * 32 + 4 * 8 + 8 + 4 * 3
     const measured = 4 * 3
     // Of logits, features, pooled values and the masked ones; the input wants none.

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { EngineBackend, Precision } from '../../src/compiler/program.js'
+import { skip } from '../support/skip.js'
 import { testedBackends } from './support/backends.js'
 import { backwardProblem, forwardProblem, hasBackward, type Problem } from './support/backward-case.js'
 import { BoundOperator, runOnce, type BindOptions } from './support/bound-operator.js'
@@ -145,14 +146,36 @@ describe('operators', function () {
         name: 'minus infinity',
         attributes: {},
         inputs: { logits: activation(1, classes), target: label(classes, 1) },
-        outputs: { loss: wide(1), probabilities: activation(1, classes) }
+        outputs: { loss: wide(1), differences: activation(1, classes) }
       }
       const logits = Float64Array.from({ length: classes }, (_, k) => (k % 256 < 100 || k > 500 ? -Infinity : 0))
       const counting = logits.filter((logit) => logit === 0).length
-      const { loss, probabilities } = runOnce(backend, 'f32', use, { logits, target: Float64Array.of(200) }).outputs
+      const { loss, differences } = runOnce(backend, 'f32', use, { logits, target: Float64Array.of(200) }).outputs
       expect(loss![0]).to.be.closeTo(Math.log(counting), 1e-5)
-      for (const [k, probability] of probabilities!.entries())
-        expect(probability, `class ${k}`).to.be.closeTo(logits[k] === 0 ? 1 / counting : 0, 1e-7)
+      for (const [k, difference] of differences!.entries())
+        expect(difference, `class ${k}`).to.be.closeTo((logits[k] === 0 ? 1 / counting : 0) - (k === 200 ? 1 : 0), 1e-7)
+    })
+
+  for (const { name: backend, precisions } of testedBackends())
+    it(`${backend} gives in bfloat16 the gradient of a sample that is classified surely to bfloat16's precision`, function () {
+      if (!precisions.includes('bf16')) skip(this, 'this processor has no bf16')
+      const [logits, target] = [activation(1, 10), label(10, 1)]
+      const [forward, backward] = ['softmaxCrossEntropy', 'softmaxCrossEntropyBackward'] as const
+      const name = 'sure'
+      const gradient = (of: EngineBackend, precision: Precision): Float64Array => {
+        const given = { logits: Float64Array.from({ length: 10 }, (_, k) => (k === 3 ? 9 : 0)), target: Float64Array.of(3) }
+        const outputs = { loss: wide(1), differences: logits }
+        const { differences } = runOnce(
+          of,
+          precision,
+          { kind: forward, name, attributes: {}, inputs: { logits, target }, outputs },
+          given
+        ).outputs
+        const use = { kind: backward, name, attributes: {}, inputs: { differences: logits, target }, outputs: { glogits: logits } }
+        return runOnce(of, precision, use, { differences: differences!, target: given.target }).outputs['glogits']!
+      }
+      const [found, expected] = [gradient(backend, 'bf16'), gradient('reference', 'f64')]
+      for (const [k, value] of found.entries()) expect(value / expected[k]!, `class ${k}`).to.be.closeTo(1, 0.01)
     })
 
   // By their distances from the highest: a sum of the logits themselves would be infinite, or lose the distances.
@@ -165,7 +188,7 @@ describe('operators', function () {
           name: 'large',
           attributes: { smoothing: 0.5 },
           inputs: { logits: activation(1, classes), target: label(classes, 1) },
-          outputs: { loss: wide(1), probabilities: activation(1, classes) }
+          outputs: { loss: wide(1), differences: activation(1, classes) }
         }
         const logits = Float64Array.from({ length: classes }, (_, k) => (offset === 1e6 ? offset + (k % 2) : offset))
         const mean = offset === 1e6 ? -0.5 : 0

@@ -13,13 +13,13 @@ const forward: OperatorCase = {
   name: 'forward',
   attributes: { smoothing: 0.1, top: 5 },
   inputs: { logits, target },
-  outputs: { loss: wide(1), probabilities: logits, correct: wide(1), amongTop: wide(1) }
+  outputs: { loss: wide(1), differences: logits, correct: wide(1), amongTop: wide(1) }
 }
 const backward: OperatorCase = {
   kind: 'softmaxCrossEntropyBackward',
   name: 'backward',
   attributes: { smoothing: 0.1 },
-  inputs: { probabilities: logits, target },
+  inputs: { differences: logits, target },
   outputs: { glogits: logits }
 }
 

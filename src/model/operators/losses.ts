@@ -9,13 +9,13 @@ import { defineOperators, perElement } from './table.js'
 declare module '../graph.js' {
   interface Operators {
     /**
-     * logits (...,K), target (...) -> loss (1): mean over all rows, probabilities (...,K)?, correct (1): count?, amongTop (1): count?
+     * logits (...,K), target (...) -> loss (1): mean over all rows, differences (...,K)?, correct (1): count?, amongTop (1): count?
      *
-     * `smoothing` gives 1 - smoothing to the right class and smoothing / K to every class. `amongTop` counts the samples whose class is among the `top`
+     * The differences are the probabilities, less 1 at the target. `smoothing` gives 1 - smoothing to the right class and smoothing / K to every class. `amongTop` counts the samples whose class is among the `top`
      * largest logits.
      */
     softmaxCrossEntropy: { readonly smoothing?: number; readonly top?: number }
-    /** probabilities, target -> glogits */
+    /** differences, target -> glogits */
     softmaxCrossEntropyBackward: { readonly smoothing?: number }
     /**
      * logits, target (same shape) -> loss (1): mean over all elements, correct (1): count?
@@ -73,13 +73,13 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       const loss = graph.value('loss', [1], { type: 'statistic' })
       const correct = graph.value('correct', [1], { type: 'integer' })
       const { shape } = graph.get(output)
-      const probabilities = training ? graph.value('probabilities', shape) : NONE
+      const differences = training ? graph.value('differences', shape) : NONE
       const classes = shape.at(-1)!
       if (topK !== undefined && topK >= classes)
         throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
       const counted = topK === undefined ? {} : { amongTop: graph.value('amongTop', [1], { type: 'integer' }) }
       const attributes = { ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }), ...(topK !== undefined && { top: topK }) }
-      const outputs = [loss, probabilities, correct, ...Object.values(counted)]
+      const outputs = [loss, differences, correct, ...Object.values(counted)]
       graph.operator('softmaxCrossEntropy', 'loss', [output, target], outputs, attributes)
       return { loss, correct, ...counted }
     }
@@ -138,8 +138,8 @@ function invalidModel(model: string, parameter: string, received: string, fix: s
 
 defineOperators({
   softmaxCrossEntropy: {
-    lossGradient({ inputs: [, target], outputs: [, probabilities], attributes: { smoothing = 0 }, emit, contribution }) {
-      emit('softmaxCrossEntropyBackward', [probabilities!, target!], [contribution(0)], { smoothing })
+    lossGradient({ inputs: [, target], outputs: [, differences], attributes: { smoothing = 0 }, emit, contribution }) {
+      emit('softmaxCrossEntropyBackward', [differences!, target!], [contribution(0)], { smoothing })
     },
     flops: perElement(5)
   },

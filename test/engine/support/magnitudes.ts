@@ -95,20 +95,20 @@ export const localResponseNormBackward: Magnitude = (use, { x, gy }) => {
   return { gx: x!.map((_, i) => (sizes[i]! + beta * largest) * k ** -beta) }
 }
 
-/** A loss of order 1 is the logarithm of a sum of order 1; probabilities below a millionth are as good as 0. */
+/** A loss of order 1 is the logarithm of a sum of order 1; probabilities below a millionth are as good as 0, and a difference of 1 and almost 1 below a twentieth. */
 export const softmaxCrossEntropy: Magnitude = (_use, _inputs, outputs) => ({
   loss: outputs['loss']!.map((value) => Math.abs(value) + 1),
-  ...(outputs['probabilities'] && { probabilities: outputs['probabilities'].map((value) => value + 1e-6) })
+  ...(outputs['differences'] && { differences: outputs['differences'].map((value) => Math.abs(value) + (value > 0 ? 1e-6 : 5e-2)) })
 })
 
-/** p less what is wanted, over N: a difference of the two; as above, a millionth is as good as 0. */
+/** What differs, and what is smoothed, over N; as above, a millionth is as good as 0. */
 export const softmaxCrossEntropyBackward: Magnitude = (use, inputs, outputs) => {
-  const p = inputs['probabilities']!
+  const differences = inputs['differences']!
   const target = inputs['target']!
-  const classes = p.length / target.length
+  const classes = differences.length / target.length
   const smoothing = (use.attributes['smoothing'] as number | undefined) ?? 0
-  const hit = (i: number): number => smoothing / classes + (i % classes === target[Math.floor(i / classes)] ? 1 - smoothing : 0)
-  return { glogits: outputs['glogits']!.map((_, i) => (p[i]! + hit(i) + 1e-6) / target.length) }
+  const smoothed = (i: number): number => smoothing / classes + (i % classes === target[Math.floor(i / classes)] ? smoothing : 0)
+  return { glogits: outputs['glogits']!.map((_, i) => (Math.abs(differences[i]!) + smoothed(i) + 1e-6) / target.length) }
 }
 
 /** max(x, 0), t x and a logarithm between 0 and log 2 are summed; the gradient is a sigmoid less the target. */

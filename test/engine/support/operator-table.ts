@@ -244,7 +244,7 @@ const crossEntropyCases: Use[] = [
     inputs: { logits: spread(size, [n!, k!]), target: label(k!, n!) },
     outputs: {
       loss: wide(1),
-      probabilities: activation(n!, k!),
+      differences: activation(n!, k!),
       correct: wide(1),
       ...('top' in attributes && { amongTop: wide(1) })
     }
@@ -256,7 +256,7 @@ const tiedCrossEntropyCases: Use[] = [1, 2, 5].map((top) => ({
   name: `40x6 with ties, top ${top}`,
   attributes: { top },
   inputs: { logits: { ...activation(40, 6), draw: (u) => Math.floor(3 * u) }, target: label(6, 40) },
-  outputs: { loss: wide(1), probabilities: activation(40, 6), correct: wide(1), amongTop: wide(1) }
+  outputs: { loss: wide(1), differences: activation(40, 6), correct: wide(1), amongTop: wide(1) }
 }))
 
 const binaryCases: Use[] = [[7], ...FEATURES, [2, 3, 4, 5]].flatMap((shape) =>
@@ -418,7 +418,7 @@ export const operatorTable: readonly OperatorRow[] = [
     backward: [
       {
         kind: 'softmaxCrossEntropyBackward',
-        inputs: ['probabilities', 'target'],
+        inputs: ['differences', 'target'],
         outputs: ['glogits'],
         magnitude: magnitude.softmaxCrossEntropyBackward
       }

@@ -220,7 +220,7 @@ const crossEntropyCases: Use[] = [
   name: named([n!, t!, k!]),
   attributes: {},
   inputs: { logits: { ...activation(n!, t!, k!), draw: (u: number): number => 8 * u - 4 }, target: tokens(k!, n!, t!) },
-  outputs: { loss: wide(1), probabilities: activation(n!, t!, k!), correct: wide(1) }
+  outputs: { loss: wide(1), differences: activation(n!, t!, k!), correct: wide(1) }
 }))
 
 /** Operators over sequences, and cases of others whose tensors have an axis more there. */
@@ -345,7 +345,7 @@ export const sequenceRows: readonly OperatorRow[] = [
     backward: [
       {
         kind: 'softmaxCrossEntropyBackward',
-        inputs: ['probabilities', 'target'],
+        inputs: ['differences', 'target'],
         outputs: ['glogits'],
         magnitude: magnitude.softmaxCrossEntropyBackward
       }

@@ -1,6 +1,7 @@
 // Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - sum_k t[k] z[k], where t has 1 - smoothing at the label and
-// smoothing / K everywhere besides; the probabilities that its gradient needs; the number of samples whose class has the first of the
-// largest logits, and of those whose class is among the `top` largest.
+// smoothing / K everywhere besides; the probabilities that its gradient needs, less 1 at the label, since a small difference from 1 has no
+// digits in bfloat16 once it is added to 1; the number of samples whose class has the first of the largest logits, and of those whose class
+// is among the `top` largest.
 #include <omp.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         smoothing_(spec.attributes.number("smoothing", 0)),
         top_(static_cast<int64_t>(spec.attributes.number("top", 1))),
         loss_(output<float>(spec, 0)),
-        probabilities_(output<T>(spec, 1)),
+        differences_(output<T>(spec, 1)),
         correct_(spec, 2),
         among_top_(spec, 3) {
     places_.resize(static_cast<size_t>(samples_));
@@ -82,11 +83,12 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
     return {highest_lane(highest), labelled == labelled ? total_of(better) : classes_};
   }
 
-  // Writes the probabilities, which may overwrite the logits.
+  // Writes the differences, which may overwrite the logits.
   double loss_of(int64_t sample, float highest) {
     const T* z = logits_ + sample * classes_;
     float* const row = rows_[static_cast<size_t>(omp_get_thread_num())].data();
-    const double labelled = static_cast<double>(to_float(z[target_[sample]])) - static_cast<double>(highest);
+    const int32_t label = target_[sample];
+    const double labelled = static_cast<double>(to_float(z[label])) - static_cast<double>(highest);
     Floats sums{}, below{};
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
       Floats distance = load<Partial>(z + at, width) - highest;
@@ -100,10 +102,11 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
       sums += power;
     });
     const double sum = sum_of(sums);
-    if (probabilities_) {
+    if (differences_) {
       const auto share = static_cast<float>(1 / sum);
-      T* p = probabilities_ + sample * classes_;
-      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) { store<Partial>(p + at, load(row + at) * share, width); });
+      T* d = differences_ + sample * classes_;
+      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) { store<Partial>(d + at, load(row + at) * share, width); });
+      d[label] = from_float<T>(static_cast<float>((static_cast<double>(row[label]) - sum) / sum));
     }
     return std::log(sum) - (1 - smoothing_) * labelled - (smoothing_ > 0 ? smoothing_ * sum_of(below) / static_cast<double>(classes_) : 0);
   }
@@ -113,8 +116,8 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   const int32_t* target_;  // (N)
   const double smoothing_;
   const int64_t top_;
-  float* loss_;       // (1)
-  T* probabilities_;  // (N, K) or null
+  float* loss_;     // (1)
+  T* differences_;  // (N, K) or null
   const Count correct_, among_top_;
   std::vector<int64_t> places_;           // by sample: the classes before its label
   std::vector<double> losses_;            // by sample
@@ -126,7 +129,7 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
   explicit SoftmaxCrossEntropyBackward(const OperatorSpec& spec)
       : samples_(elements_of(spec.inputs[0].shape()) / spec.inputs[0].shape().back()),
         classes_(spec.inputs[0].shape().back()),
-        probabilities_(input<T>(spec, 0)),
+        differences_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
         smoothing_(static_cast<float>(spec.attributes.number("smoothing", 0))),
         glogits_(output<T>(spec, 0)) {}
@@ -140,18 +143,18 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
  private:
   void run_sample(int64_t sample, float share, float spread) const {
     const int32_t label = target_[sample];
-    const T* p = probabilities_ + sample * classes_;
+    const T* d = differences_ + sample * classes_;
     T* g = glogits_ + sample * classes_;
-    const float labelled = (to_float(p[label]) - (1.0f - smoothing_) - spread) * share;
+    const float labelled = (to_float(d[label]) + (smoothing_ - spread)) * share;
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-      store<Partial>(g + at, (load<Partial>(p + at, width) - spread) * share, width);
+      store<Partial>(g + at, (load<Partial>(d + at, width) - spread) * share, width);
     });
     g[label] = from_float<T>(labelled);
   }
 
   const int64_t samples_, classes_;
-  const T* probabilities_;  // (N, K)
-  const int32_t* target_;   // (N)
+  const T* differences_;   // (N, K)
+  const int32_t* target_;  // (N)
   const float smoothing_;
   T* glogits_;  // (N, K)
 };
@@ -176,9 +179,9 @@ void check_forward(const Shapes& shapes) {
 void check_backward(const Shapes& shapes) {
   check_smoothing(shapes);
   shapes.input_rank_at_least(0, 2);
-  const Shape& probabilities = shapes.input(0);
-  shapes.input_is(1, {probabilities.begin(), probabilities.end() - 1});
-  shapes.output_is(0, probabilities);
+  const Shape& differences = shapes.input(0);
+  shapes.input_is(1, {differences.begin(), differences.end() - 1});
+  shapes.output_is(0, differences);
 }
 
 std::vector<Operator> operators() {
@@ -186,12 +189,12 @@ std::vector<Operator> operators() {
   return {
       {"softmaxCrossEntropy",
        {{"logits", canonical}, {"target", label}},
-       {{"loss", parameter}, {"probabilities", canonical, true}, {"correct", count, true}, {"amongTop", count, true}},
+       {{"loss", parameter}, {"differences", canonical, true}, {"correct", count, true}, {"amongTop", count, true}},
        check_forward,
        make_typed<SoftmaxCrossEntropy>,
        {{1, 0}}},
       {"softmaxCrossEntropyBackward",
-       {{"probabilities", canonical}, {"target", label}},
+       {{"differences", canonical}, {"target", label}},
        {{"glogits", canonical}},
        check_backward,
        make_typed<SoftmaxCrossEntropyBackward>,

@@ -26,9 +26,9 @@ void check_cross_entropy(const Request& request) {
 void check_cross_entropy_backward(const Request& request) {
   check_smoothing(request);
   request.input_rank_at_least(0, 2);
-  const Shape& probabilities = request.input(0);
-  request.input_is(1, {probabilities.begin(), probabilities.end() - 1});
-  request.output_is(0, probabilities);
+  const Shape& differences = request.input(0);
+  request.input_is(1, {differences.begin(), differences.end() - 1});
+  request.output_is(0, differences);
 }
 
 void check_squared_error(const Request& request) {
@@ -62,12 +62,13 @@ void store_count(const Tensor& tensor, double value) {
 }
 
 // The target has 1 - smoothing at the label and smoothing / K everywhere besides. A sample counts as correct where its class has the first
-// of the largest logits, and as among the top where fewer than `top` classes come before its own in falling order.
+// of the largest logits, and as among the top where fewer than `top` classes come before its own in falling order. The differences are the
+// probabilities, less 1 at the label.
 template <class T> void softmax_cross_entropy(const OperatorSpec& op, const StepContext&) {
   const T* logits = op.inputs[0].as<T>();              // (N, K), all axes but the last as one
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
   Wide<T>* loss = op.outputs[0].as<Wide<T>>();         // (1)
-  T* probabilities = op.outputs[1].as<T>();            // (N, K) or null
+  T* differences = op.outputs[1].as<T>();              // (N, K) or null
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
   const double smoothing = op.attributes.number("smoothing", 0), top = op.attributes.number("top", 1);
   double total = 0, correct = 0, among_top = 0;
@@ -87,8 +88,8 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
     for (int64_t k = 0; k < K; ++k) better += !(z[k] <= z[label]) || (z[k] == z[label] && k < label);
     correct += better == 0;
     among_top += better < top;
-    if (!probabilities) continue;
-    for (int64_t k = 0; k < K; ++k) probabilities[n * K + k] = rounded<T>(std::exp(z[k] - highest) / sum);
+    if (!differences) continue;
+    for (int64_t k = 0; k < K; ++k) differences[n * K + k] = rounded<T>(std::exp(z[k] - highest) / sum - (k == label ? 1 : 0));
   }
   loss[0] = rounded<Wide<T>>(total / static_cast<double>(N));
   store_count(op.outputs[2], correct);
@@ -96,7 +97,7 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
 }
 
 template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, const StepContext&) {
-  const T* probabilities = op.inputs[0].as<T>();       // (N, K)
+  const T* differences = op.inputs[0].as<T>();         // (N, K)
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
   T* glogits = op.outputs[0].as<T>();                  // (N, K)
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
@@ -104,8 +105,8 @@ template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, c
   for (int64_t n = 0; n < N; ++n) {
     const int64_t label = label_of(target, n, K);
     for (int64_t k = 0; k < K; ++k) {
-      const double wanted = spread + (k == label ? 1 - smoothing : 0.0);
-      glogits[n * K + k] = rounded<T>((probabilities[n * K + k] - wanted) / static_cast<double>(N));
+      const double smoothed = (k == label ? smoothing : 0.0) - spread;
+      glogits[n * K + k] = rounded<T>((differences[n * K + k] + smoothed) / static_cast<double>(N));
     }
   }
 }
@@ -163,12 +164,12 @@ std::vector<Operator> operators() {
   return {
       {"softmaxCrossEntropy",
        {{"logits", activation}, {"target", label}},
-       {{"loss", wide}, {"probabilities", activation, true}, {"correct", count, true}, {"amongTop", count, true}},
+       {{"loss", wide}, {"differences", activation, true}, {"correct", count, true}, {"amongTop", count, true}},
        check_cross_entropy,
        {softmax_cross_entropy<float>, softmax_cross_entropy<double>, softmax_cross_entropy<Bf16>},
        {{1, 0}}},
       {"softmaxCrossEntropyBackward",
-       {{"probabilities", activation}, {"target", label}},
+       {{"differences", activation}, {"target", label}},
        {{"glogits", activation}},
        check_cross_entropy_backward,
        {softmax_cross_entropy_backward<float>, softmax_cross_entropy_backward<double>, softmax_cross_entropy_backward<Bf16>},

@@ -1,5 +1,5 @@
-// The mean over a batch of -log softmax(logits)[target]. A block a sample, then one block for the mean. A target that is not a class makes
-// the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw.
+// The mean over a batch of -log softmax(logits)[target], and the softmax less 1 at the target. A block a sample, then one block for the
+// mean. A target that is not a class makes the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw.
 #include <cmath>
 #include <limits>
 
@@ -40,7 +40,7 @@ template <class T> struct SoftmaxRows {
 
   const T* logits;        // (N, K)
   const int32_t* target;  // (N)
-  T* probabilities;       // (N, K) or null; may be logits
+  T* differences;         // (N, K) or null; may be logits
   Row* rows;              // (N)
   int classes, top;
   float smoothing;
@@ -101,9 +101,11 @@ template <class T> struct SoftmaxRows {
   }
 
   EVERYWHERE void finish(int64_t sample, int thread, const Softmax& all, const Standing& found) const {
-    if (probabilities)
-      for (int k = thread; k < classes; k += kThreads)
-        probabilities[sample * classes + k] = T(expf(float(logits[sample * classes + k]) - all.highest) / all.sum);
+    if (differences)
+      for (int k = thread; k < classes; k += kThreads) {
+        const float power = expf(float(logits[sample * classes + k]) - all.highest);
+        differences[sample * classes + k] = T((k == target[sample] ? power - all.sum : power) / all.sum);
+      }
     if (thread != 0) return;
     const bool known = target[sample] >= 0 && target[sample] < classes;
     const float mean = found.below / static_cast<float>(classes);
@@ -135,16 +137,16 @@ struct MeanOfRows {
 };
 
 template <class T> struct SoftmaxCrossEntropyBackward {
-  const T* probabilities;  // (N, K)
-  const int32_t* target;   // (N)
-  T* glogits;              // (N, K); may be probabilities
+  const T* differences;   // (N, K)
+  const int32_t* target;  // (N)
+  T* glogits;             // (N, K); may be differences
   int samples, classes;
   float smoothing;
 
   EVERYWHERE void operator()(int64_t i) const {
     const bool own = i % classes == target[i / classes];
-    const float wanted = smoothing / static_cast<float>(classes) + (own ? 1 - smoothing : 0.0f);
-    glogits[i] = T((float(probabilities[i]) - wanted) / static_cast<float>(samples));
+    const float smoothed = (own ? smoothing : 0.0f) - smoothing / static_cast<float>(classes);
+    glogits[i] = T((float(differences[i]) + smoothed) / static_cast<float>(samples));
   }
 };
 
