@@ -9,37 +9,32 @@ import { readFolder, type HuggingFaceFolder } from './folder.js'
 import { FolderWeights } from './folder-weights.js'
 import { RuledTensors } from './tensor-rules.js'
 
-/** How a folder's tensors find their places. */
-export type FolderImport = Pick<ImportOptions, 'reinitialise' | 'strict' | 'seed'>
-
 /**
- * The weights of a folder for its model, or for one with other classes: its head is initialised anew then. Throws SHAPE_MISMATCH with all tensors that do not fit,
- * DATA_NOT_FOUND, DATA_CORRUPT.
+ * The weights of a folder for its model to be trained further, or for one with other classes: a head that the folder lacks, or that has other classes, is initialised anew by `seed`.
+ * Throws SHAPE_MISMATCH with all tensors that do not fit, DATA_NOT_FOUND, DATA_CORRUPT.
  */
-export async function folderWeights(folder: HuggingFaceFolder, model: Model, options: FolderImport = {}): Promise<ImportedWeights> {
+export async function firstFolderWeights(folder: HuggingFaceFolder, model: Model, seed: number): Promise<ImportedWeights> {
   await using files = await FolderWeights.open(folder.path, folder.weights)
-  return await importTensors(...placesOf(folder, files, model, options))
+  const { tensors, reinitialise } = withNewHead(folder, tensorsOf(folder, files, model), model)
+  return await importTensors(tensors, model, { reinitialise, seed })
 }
 
-/** Checks the names and shapes of a folder's weights before any is read. Throws what `folderWeights` throws. */
+/** Checks the names and shapes of a folder's weights before any is read. Throws what `firstFolderWeights` throws. */
 export async function checkFolderWeights(folder: HuggingFaceFolder, model: Model): Promise<void> {
   await using files = await FolderWeights.open(folder.path, folder.weights)
-  await matchTensors(...placesOf(folder, files, model, {}))
+  const { tensors, reinitialise } = withNewHead(folder, tensorsOf(folder, files, model), model)
+  await matchTensors(tensors, model, { reinitialise })
 }
 
-/** What the import of a folder's tensors takes. */
-function placesOf(
-  folder: HuggingFaceFolder,
-  files: FolderWeights,
-  model: Model,
-  { reinitialise = [], ...options }: FolderImport
-): [TensorSource, Model, ImportOptions] {
-  const { architecture } = folder
-  const tensors = new RuledTensors(files, folder.model.rules(model), architecture)
-  const head = headOf(model, architecture.head)
-  const isOther = head !== undefined && (head !== folder.model.classes || !tensors.tensors.has(`${architecture.head}.weight`))
-  const source = isOther ? without(tensors, architecture.head) : tensors
-  return [source, model, { ...options, reinitialise: isOther ? [...reinitialise, architecture.head] : reinitialise }]
+function tensorsOf({ architecture, model: { rules } }: HuggingFaceFolder, files: FolderWeights, model: Model): RuledTensors {
+  return new RuledTensors(files, rules(model), architecture)
+}
+
+/** The tensors without those of a head that training begins anew, and what is initialised then. */
+function withNewHead({ architecture: { head }, model: { classes } }: HuggingFaceFolder, tensors: RuledTensors, model: Model) {
+  const outputs = headOf(model, head)
+  const isNew = outputs !== undefined && (outputs !== classes || !tensors.tensors.has(`${head}.weight`))
+  return isNew ? { tensors: without(tensors, head), reinitialise: [head] } : { tensors, reinitialise: [] }
 }
 
 /** A head of other classes is ignored, whatever its shape. */
@@ -54,19 +49,23 @@ function headOf({ layers }: Model, name: string): number | undefined {
   return head?.kind === 'linear' && head.tied === undefined ? head.features : undefined
 }
 
-/** What a caller wants of a folder's model. */
-export interface FolderReading extends FolderImport {
+/** What a caller wants of a folder's model, and how its tensors find their places. */
+export interface FolderReading extends Pick<ImportOptions, 'reinitialise' | 'strict' | 'seed'> {
   /** Positions of a model of texts; as many as the folder has if omitted. */
   readonly context?: number | undefined
 }
 
-/** The model of a folder with its weights. Throws the errors of `readFolder` and of `folderWeights`, INVALID_OPTION. */
+/**
+ * The model of a folder with its weights. A head that the folder lacks is one of its missing tensors: with random weights it would predict nonsense. Throws the errors of `readFolder`
+ * and of `importWeights`, INVALID_OPTION.
+ */
 export async function readFolderModel(path: string, { context, ...options }: FolderReading = {}): Promise<ReadModel> {
   const folder = readFolder(path)
   const { samples } = folder.architecture
   if (context !== undefined && samples !== 'tokens') throw invalidOption('context', context, `leave it out: ${path} is no model of texts`)
   const model = folder.model.modelFor(wantedOf(folder, context))
-  const { parameters, statistics, loaded, initialised, unused } = await folderWeights(folder, model, options)
+  await using files = await FolderWeights.open(folder.path, folder.weights)
+  const { parameters, statistics, loaded, initialised, unused } = await importTensors(tensorsOf(folder, files, model), model, options)
   return {
     model,
     ...(await namedTensors(model, { parameters, statistics })),

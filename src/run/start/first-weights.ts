@@ -1,6 +1,6 @@
 import { findModelFile } from '../../checkpoints/find-model.js'
 import { readFolder } from '../../formats/huggingface/folder.js'
-import { folderWeights } from '../../formats/huggingface/read-folder-model.js'
+import { firstFolderWeights } from '../../formats/huggingface/read-folder-model.js'
 import { importFile } from '../../formats/import-weights.js'
 import { predictionGraphInPieces } from '../../model/graph-builder.js'
 import { initialParametersInTurns } from '../../model/initialise.js'
@@ -13,7 +13,7 @@ export async function firstWeights(
   model: Model,
   { initial: folder, initialWeights: initial, seed }: Pick<Settings, 'initial' | 'initialWeights' | 'seed'>
 ): Promise<Float32Array> {
-  if (folder !== undefined) return (await folderWeights(readFolder(folder), model, { seed })).parameters
+  if (folder !== undefined) return (await firstFolderWeights(readFolder(folder), model, seed)).parameters
   if (initial) return (await importFile(await findModelFile(initial.file), model, { ...initial, seed })).parameters
   return initialParametersInTurns(await inTurns(predictionGraphInPieces(model)), seed)
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readFolder } from '../../../src/formats/huggingface/folder.js'
+import { checkFolderWeights, firstFolderWeights } from '../../../src/formats/huggingface/read-folder-model.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
@@ -180,6 +181,24 @@ describe('A Hugging Face folder', function () {
   it('may have its weights in shards', async () => {
     await shard(path)
     expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)
+  })
+
+  it('is not read without its head, which training begins anew', async () => {
+    const images = `${path}-images`
+    await saveModel(`${images}/`, savedOf(vitOfForm('vit', { input: [3, 8, 8], classes: 3 }, VIT)))
+    const file = join(images, 'model.safetensors')
+    const { tensors } = await readSafetensors(file)
+    // As a model without a head is saved.
+    const base = [...tensors].filter(([name]) => name.startsWith('vit.')).map(([name, tensor]) => [name.slice(4), tensor] as const)
+    await writeSafetensors(file, base, { sync: false })
+    await refused('SHAPE_MISMATCH', () => readModel(images), 'head.weight is not in the file', 'reinitialise')
+    const { weights, initialised } = await readModel(images, { reinitialise: ['head'], seed: 2 })
+    expect(initialised).to.deep.equal(['head.weight', 'head.bias'])
+    const read = readFolder(images)
+    const model = read.model.modelFor({})
+    await checkFolderWeights(read, model)
+    const { parameters } = await firstFolderWeights(read, model, 2)
+    expect([...parameters]).to.deep.equal(Object.values(weights).flatMap(({ data }) => [...data]))
   })
 
   it('gives a shorter context its first positions', async () => {
