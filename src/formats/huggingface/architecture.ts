@@ -1,12 +1,14 @@
 import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
+import type { LossName } from '../../model/operators/losses.js'
 import type { PlainObject } from '../json-file.js'
 import type { TensorRule } from './tensor-rules.js'
 
-/** What a model is asked for by its data: one sample's shape, and classes. */
+/** What a model is asked for by its data: one sample's shape, outputs of the head, and its loss. */
 export interface Wanted {
   readonly input?: readonly number[] | undefined
   readonly classes?: number | undefined
+  readonly loss?: LossName | undefined
 }
 
 /** A model that a folder has, as its config.json says. */
@@ -17,6 +19,8 @@ export interface FolderModel {
   rules(model: Model): readonly TensorRule[]
   /** How many classes the folder's head has, or tokens. */
   readonly classes: number
+  /** What the outputs of the folder's head are: classes, or numbers. */
+  readonly loss: LossName
   /** Height and width of an image as the config has it, if it does. */
   readonly imageSize?: number
   /** Of an image, for a model of images. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { ArbalestError, shown } from '../../errors.js'
-import type { PlainObject } from '../json-file.js'
+import type { LossName } from '../../model/operators/losses.js'
+import { checked, type PlainObject } from '../json-file.js'
 
 /** A number of features, layers or pixels. */
 export function size(most: number) {
@@ -29,4 +30,26 @@ export function classesOf({ id2label: labels, num_labels: count }: PlainObject):
   const are = names.every((name): name is string => typeof name === 'string')
   const made = are && names.every((name, i) => name === `LABEL_${i}`)
   return { count: Math.max(1, all.length), ...(are && !made && all.length > 0 && { names }) }
+}
+
+/** What the outputs of a head are, by the loss that it is trained with. */
+const PROBLEMS: Readonly<Record<LossName, string>> = {
+  softmaxCrossEntropy: 'single_label_classification',
+  binaryCrossEntropy: 'multi_label_classification',
+  meanSquaredError: 'regression'
+}
+
+const LOSSES = Object.keys(PROBLEMS) as LossName[]
+
+const problem = v.looseObject({ problem_type: v.nullish(v.picklist(Object.values(PROBLEMS))) })
+
+/** The `problem_type` of a model's config. */
+export function problemOf(loss: LossName): string {
+  return PROBLEMS[loss]
+}
+
+/** The loss of a head of so many outputs. Where the config does not say what they are, transformers takes one alone for a number, and several for those of a classifier. Throws DATA_CORRUPT. */
+export function lossOf(config: PlainObject, outputs: number, file: string): LossName {
+  const { problem_type: given } = checked(problem, config, file)
+  return LOSSES.find((loss) => PROBLEMS[loss] === given) ?? (outputs === 1 ? 'meanSquaredError' : 'softmaxCrossEntropy')
 }

@@ -65,6 +65,7 @@ export const gpt2: Architecture = {
     }
     return {
       classes: form.tokens,
+      loss: 'softmaxCrossEntropy',
       modelFor({ input = [form.context], classes = form.tokens }) {
         const [context = 0] = input
         if (input.length !== 1 || classes !== form.tokens)

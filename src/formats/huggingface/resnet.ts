@@ -5,7 +5,7 @@ import type { Model } from '../../model/model.js'
 import { EXPANSION, resnetOfForm, type ResnetForm } from '../../model/zoo/imagenet-resnet.js'
 import { checked } from '../json-file.js'
 import { computesAs, type Architecture } from './architecture.js'
-import { classesOf, refuseUnsupported, size } from './config-fields.js'
+import { classesOf, lossOf, problemOf, refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
 
 const schema = v.pipe(
@@ -47,12 +47,14 @@ export const resnet: Architecture = {
       halvesFirstStage: given.downsample_in_first_stage
     }
     const { count } = classesOf(config)
+    const loss = lossOf(config, count, file)
     const name = nameOf(form)
     return {
       classes: count,
+      loss,
       channels: given.num_channels,
-      modelFor({ input = [given.num_channels, 224, 224], classes = count }) {
-        if (input.length === 3 && input[0] === given.num_channels) return resnetOfForm(name, { input, classes }, form)
+      modelFor({ input = [given.num_channels, 224, 224], classes = count, loss: wanted = loss }) {
+        if (input.length === 3 && input[0] === given.num_channels) return { ...resnetOfForm(name, { input, classes }, form), loss: wanted }
         throw new ArbalestError(
           'SHAPE_MISMATCH',
           `${file}: the data has samples ${shown(input)}, where it has images of ${given.num_channels} channels; give it such images`
@@ -67,6 +69,7 @@ export const resnet: Architecture = {
     if (!form || !computesAs(resnetOfForm('', shape, form), model)) return undefined
     const config = {
       architectures: ['ResNetForImageClassification'],
+      problem_type: problemOf(model.loss),
       num_channels: model.input[0],
       embedding_size: form.stemChannels,
       hidden_sizes: form.stages.map(({ channels }) => channels),

@@ -5,7 +5,7 @@ import type { Model } from '../../model/model.js'
 import { vitOfForm, type VitForm } from '../../model/zoo/vit.js'
 import { checked } from '../json-file.js'
 import { computesAs, type Architecture } from './architecture.js'
-import { classesOf, refuseUnsupported, size } from './config-fields.js'
+import { classesOf, lossOf, problemOf, refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
 
 const schema = v.looseObject({
@@ -50,12 +50,14 @@ export const vit: Architecture = {
       dropout: given.hidden_dropout_prob
     }
     const { count } = classesOf(config)
+    const loss = lossOf(config, count, file)
     return {
       classes: count,
+      loss,
       imageSize: side,
       channels,
-      modelFor({ input = [channels, side, side], classes = count }) {
-        if (String(input) === String([channels, side, side])) return vitOfForm(nameOf(form), { input, classes }, form)
+      modelFor({ input = [channels, side, side], classes = count, loss: wanted = loss }) {
+        if (String(input) === String([channels, side, side])) return { ...vitOfForm(nameOf(form), { input, classes }, form), loss: wanted }
         throw new ArbalestError(
           'SHAPE_MISMATCH',
           `${file}: the data has samples ${shown(input)}, where its positions are those of images ${shown([channels, side, side])}; give it such images`
@@ -71,6 +73,7 @@ export const vit: Architecture = {
     if (!form || height !== width || !computesAs(vitOfForm('', shape, form), model)) return undefined
     const config = {
       architectures: ['ViTForImageClassification'],
+      problem_type: problemOf(model.loss),
       num_channels: channels,
       image_size: height,
       patch_size: form.patch,

@@ -4,6 +4,7 @@ import { openDataAs } from '../../data/open.js'
 import type { OpenDatasetOptions } from '../../data/open-options.js'
 import type { Engine } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
+import type { Wanted } from '../../formats/huggingface/architecture.js'
 import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/folder.js'
 import { checkFolderWeights } from '../../formats/huggingface/read-folder-model.js'
 import { loadOperators } from '../../model/composed.js'
@@ -66,9 +67,8 @@ async function openModel(
   { sample: input, classes, encoding, train: { target } }: Dataset,
   folder: HuggingFaceFolder | undefined
 ): Promise<Model> {
-  if (folder && classes === 0) throw invalidOption('initial', folder.path, 'the targets of the data are numbers: its model is a classifier')
   const model = folder
-    ? folder.model.modelFor({ input, classes })
+    ? folder.model.modelFor({ input, ...outputsFor(folder, { classes, target }) })
     : typeof given === 'string'
       ? modelNamed(
           given,
@@ -78,4 +78,14 @@ async function openModel(
       : given
   await loadOperators(model)
   return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
+}
+
+/** Data with classes trains a classifier, whatever the folder's head was before; data whose targets are numbers trains a head that gives numbers. Throws INVALID_OPTION. */
+function outputsFor(
+  { path, model: { loss } }: HuggingFaceFolder,
+  { classes, target }: { readonly classes: number; readonly target: readonly number[] | undefined }
+): Wanted {
+  if (classes > 0) return { classes, loss: 'softmaxCrossEntropy' }
+  if (loss !== 'softmaxCrossEntropy') return { classes: target?.[0] }
+  throw invalidOption('initial', path, 'the targets of the data are numbers: its model is a classifier')
 }

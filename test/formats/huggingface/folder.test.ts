@@ -9,7 +9,7 @@ import { gptOfForm } from '../../../src/model/zoo/gpt.js'
 import { resnetOfForm } from '../../../src/model/zoo/imagenet-resnet.js'
 import { modelNamed } from '../../../src/model/zoo/index.js'
 import { vitOfForm } from '../../../src/model/zoo/vit.js'
-import { train } from '../../../src/index.js'
+import { datasetFromArrays, train, type Dataset } from '../../../src/index.js'
 import { settingsOf } from '../../../src/options/settings.js'
 import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
@@ -181,6 +181,45 @@ describe('A Hugging Face folder', function () {
   it('may have its weights in shards', async () => {
     await shard(path)
     expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)
+  })
+
+  it('says whether its outputs are classes, several answers or numbers, and is trained as its data says', async () => {
+    const images = `${path}-images`
+    const vit = vitOfForm('vit', { input: [3, 8, 8], classes: 3 }, VIT)
+    const file = join(images, 'config.json')
+    const problem = async () => (JSON.parse(await readFile(file, 'utf8')) as { problem_type: unknown }).problem_type
+    for (const [loss, type] of [
+      ['softmaxCrossEntropy', 'single_label_classification'],
+      ['binaryCrossEntropy', 'multi_label_classification'],
+      ['meanSquaredError', 'regression']
+    ] as const) {
+      await rm(images, { recursive: true, force: true })
+      await saveModel(`${images}/`, savedOf({ ...vit, loss }))
+      expect([await problem(), (await readModel(images)).model.loss]).to.deep.equal([type, loss])
+    }
+    const config = async (changes: object) => {
+      await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...changes }))
+      return readFolder(images).model.modelFor({}).loss
+    }
+    expect(await config({ problem_type: null })).to.equal('softmaxCrossEntropy')
+    expect(await config({ problem_type: null, id2label: { 0: 'LABEL_0' } })).to.equal('meanSquaredError')
+    await refused('DATA_CORRUPT', () => config({ problem_type: 'ranking' }), 'problem_type', 'multi_label_classification', 'ranking')
+    // Tags of which each is for or against, then classes.
+    await config({ problem_type: 'multi_label_classification', id2label: { 0: 'a', 1: 'b', 2: 'c' } })
+    const samples = Float32Array.from({ length: 8 * 3 * 64 }, (_, i) => (i % 7) / 7)
+    const tags = Float32Array.from({ length: 8 * 3 }, (_, i) => i % 2)
+    const labels = Int32Array.from({ length: 8 }, (_, i) => i % 2)
+    const shape = { samples, sample: [3, 8, 8], name: 'noise' }
+    const trained = async (data: Dataset) => {
+      const job = train({ initial: images, data, learners: 1, batch: 4, until: { steps: 2 }, seed: 1 })
+      await job.finished
+      await job.model.save(`${images}-trained.safetensors`)
+      return (await readModel(`${images}-trained.safetensors`)).model.loss
+    }
+    expect(await trained(datasetFromArrays({ ...shape, targets: tags, target: [3] }))).to.equal('binaryCrossEntropy')
+    expect(await trained(datasetFromArrays({ ...shape, labels, classes: 2 }))).to.equal('softmaxCrossEntropy')
+    await config({ problem_type: null })
+    await refused('INVALID_OPTION', () => trained(datasetFromArrays({ ...shape, targets: tags, target: [3] })), 'its model is a classifier')
   })
 
   it('is not read without its head, which training begins anew', async () => {
