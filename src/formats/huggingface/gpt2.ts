@@ -3,7 +3,7 @@ import { ArbalestError, invalidOption, shown } from '../../errors.js'
 import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
 import { gptOfForm, type GptActivation, type GptForm } from '../../model/zoo/gpt.js'
-import { checked } from '../json-file.js'
+import { checked, type PlainObject } from '../json-file.js'
 import { computesAs, type Architecture } from './architecture.js'
 import { refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
@@ -32,6 +32,14 @@ const schema = v.looseObject({
   tie_word_embeddings: v.optional(v.boolean(), true)
 })
 
+/** Other names of the same fields, which hold for transformers where a config has both. */
+const ALIASES: Readonly<Record<string, string>> = {
+  hidden_size: 'n_embd',
+  max_position_embeddings: 'n_positions',
+  num_attention_heads: 'n_head',
+  num_hidden_layers: 'n_layer'
+}
+
 /** What other values of the config make of the attention is not what ours computes. */
 const ONLY = { scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false, add_cross_attention: false }
 
@@ -44,7 +52,7 @@ export const gpt2: Architecture = {
   ignored: /(^|\.)attn\.(bias|masked_bias)$|^lm_head\.weight$/,
   head: 'head',
   read(config, file) {
-    const given = checked(schema, config, file)
+    const given = checked(schema, { ...config, ...unaliased(config) }, file)
     refuseUnsupported(config, ONLY, file)
     if (given.n_embd % given.n_head !== 0)
       throw new ArbalestError(
@@ -100,6 +108,10 @@ export const gpt2: Architecture = {
     }
     return { config: { architectures: ['GPT2LMHeadModel'], ...config }, rules: rulesOf(form) }
   }
+}
+
+function unaliased(config: PlainObject): PlainObject {
+  return Object.fromEntries(Object.entries(ALIASES).flatMap(([alias, name]) => (alias in config ? [[name, config[alias]]] : [])))
 }
 
 function rulesOf({ layers, context, tied }: GptForm): readonly TensorRule[] {

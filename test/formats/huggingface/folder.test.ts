@@ -66,6 +66,14 @@ describe('A Hugging Face folder', function () {
     expect(config).to.include({ tokenizer_class: 'PreTrainedTokenizerFast', model_max_length: 8, eos_token: '<|endoftext|>' })
   })
 
+  it('has the sizes that its config gives by their other names', async () => {
+    const file = join(path, 'config.json')
+    const { n_embd, n_positions, n_head, n_layer, ...rest } = JSON.parse(await readFile(file, 'utf8')) as Readonly<Record<string, unknown>>
+    const sizes = { hidden_size: n_embd, max_position_embeddings: n_positions, num_attention_heads: n_head, num_hidden_layers: n_layer }
+    await writeFile(file, JSON.stringify({ ...rest, n_head: 4, ...sizes }))
+    expect((await readModel(path)).model).to.deep.equal(GPT)
+  })
+
   it("has GPT-2's names, and linear weights as (in, out)", async () => {
     const { tensors } = await readSafetensors(join(path, 'model.safetensors'))
     const theirs = tensors.get('transformer.h.1.mlp.c_fc.weight')!
