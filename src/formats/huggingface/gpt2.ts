@@ -40,6 +40,8 @@ const ALIASES: Readonly<Record<string, string>> = {
   num_hidden_layers: 'n_layer'
 }
 
+const HEAD = 'lm_head.weight'
+
 /** What other values of the config make of the attention is not what ours computes. */
 const ONLY = { scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false, add_cross_attention: false }
 
@@ -48,8 +50,8 @@ export const gpt2: Architecture = {
   type: 'gpt2',
   samples: 'tokens',
   prefix: 'transformer.',
-  // Masks that older versions saved, and the head where it is the embedding.
-  ignored: /(^|\.)attn\.(bias|masked_bias)$|^lm_head\.weight$/,
+  // Masks that older versions saved.
+  ignored: /(^|\.)attn\.(bias|masked_bias)$/,
   head: 'head',
   read(config, file) {
     const given = checked(schema, { ...config, ...unaliased(config) }, file)
@@ -116,7 +118,7 @@ function unaliased(config: PlainObject): PlainObject {
 
 function rulesOf({ layers, context, tied }: GptForm): readonly TensorRule[] {
   return [
-    { ours: 'tokens.weight', theirs: ['transformer.wte.weight'] },
+    { ours: 'tokens.weight', theirs: ['transformer.wte.weight'], ...(tied && { copy: HEAD }) },
     { ours: 'positions.weight', theirs: ['transformer.wpe.weight'], rows: context },
     ...Array.from({ length: layers }, (_, i) => [
       ...affine(`block${i}.attention.norm`, `transformer.h.${i}.ln_1`),
@@ -127,7 +129,7 @@ function rulesOf({ layers, context, tied }: GptForm): readonly TensorRule[] {
       ...affine(`block${i}.feedForward.projection`, `transformer.h.${i}.mlp.c_proj`, true)
     ]).flat(),
     ...affine('norm', 'transformer.ln_f'),
-    ...(tied ? [] : [{ ours: 'head.weight', theirs: ['lm_head.weight'] }])
+    ...(tied ? [] : [{ ours: 'head.weight', theirs: [HEAD] }])
   ]
 }
 

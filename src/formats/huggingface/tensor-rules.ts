@@ -1,5 +1,6 @@
 import { elements } from '../../model/graph.js'
 import { ArbalestError } from '../../errors.js'
+import { corruptFile } from '../file-errors.js'
 import type { TensorSource } from '../import-weights.js'
 import type { TensorEntry } from '../safetensors.js'
 import type { Tensor } from '../tensor.js'
@@ -12,6 +13,8 @@ export interface TensorRule {
   readonly theirs: readonly string[]
   /** Their two axes are in the other order. */
   readonly turned?: boolean
+  /** A tensor that the folder may have besides, with the same elements as theirs. */
+  readonly copy?: string
   /** Of their first rows so many are ours. */
   readonly rows?: number
   /** Theirs has this shape for the same elements. */
@@ -36,7 +39,7 @@ export class RuledTensors implements TensorSource {
       .map((rule) => ({ ...rule, theirs: rule.theirs.map(found) }))
       .filter(({ theirs }) => theirs.every((name) => source.tensors.has(name)))
     this.#rules = new Map(present.map((rule) => [rule.ours, rule]))
-    const used = new Set(present.flatMap(({ theirs }) => theirs))
+    const used = new Set(present.flatMap(({ theirs, copy }) => (copy === undefined ? theirs : [...theirs, copy])))
     this.tensors = new Map([
       ...present.map((rule): [string, TensorEntry] => [rule.ours, this.#entry(rule)]),
       ...[...source.tensors].filter(([name]) => !used.has(name) && !ignored.test(name))
@@ -48,10 +51,24 @@ export class RuledTensors implements TensorSource {
     if (!rule) return this.#source.read(name)
     const parts: Tensor[] = []
     for (const theirs of rule.theirs) parts.push(await this.#source.read(theirs))
+    if (rule.copy !== undefined && this.#source.tensors.has(rule.copy)) await this.#checkCopy(rule.copy, rule.theirs[0]!, parts[0]!)
     const { shape } = this.tensors.get(name)!
     const joined = joinedOf(parts.map(({ data }) => data as Float32Array))
     if (rule.turned === true) return { shape, data: turned(joined, parts[0]!.shape) }
     return { shape, data: joined.subarray(0, elements(shape)) }
+  }
+
+  /** A config may tie what was trained apart; versions of transformers differ in which of the two tensors they take then. Throws DATA_CORRUPT. */
+  async #checkCopy(copy: string, name: string, { data }: Tensor): Promise<void> {
+    const other = (await this.#source.read(copy)).data
+    if (other.length === data.length && other.every((value, i) => value === data[i])) return
+    const fix = 'say in config.json that they are not tied (tie_word_embeddings: false), or take the tensor out that is not used'
+    throw corruptFile(this.path, {
+      where: `tensor ${copy}`,
+      expected: `the numbers of ${name}, to which config.json ties it`,
+      found: 'others',
+      fix
+    })
   }
 
   /** As the model has it. A shape that does not fit the rule stays as it is, for the import to refuse. */

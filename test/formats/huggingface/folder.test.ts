@@ -11,6 +11,7 @@ import { modelNamed } from '../../../src/model/zoo/index.js'
 import { vitOfForm } from '../../../src/model/zoo/vit.js'
 import { datasetFromArrays, train, type Dataset } from '../../../src/index.js'
 import { settingsOf } from '../../../src/options/settings.js'
+import type { Tensor } from '../../../src/formats/tensor.js'
 import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
 import { savedOf } from '../support/saved-of.js'
@@ -64,6 +65,19 @@ describe('A Hugging Face folder', function () {
     const config = JSON.parse(await readFile(join(path, 'tokenizer_config.json'), 'utf8')) as object
     // The class GPT2Tokenizer of transformers splits texts in its own way, whatever tokenizer.json says.
     expect(config).to.include({ tokenizer_class: 'PreTrainedTokenizerFast', model_max_length: 8, eos_token: '<|endoftext|>' })
+  })
+
+  it('may have the embedding twice where the head is tied to it, but no other head', async () => {
+    const tied = gptOfForm({ ...FORM, tied: true, tokens: SMALL_SIZE })
+    await saveModel(`${path}-tied/`, savedOf(tied))
+    const file = join(`${path}-tied`, 'model.safetensors')
+    const { tensors } = await readSafetensors(file)
+    const embedding = tensors.get('transformer.wte.weight')!
+    const withHead = (head: Tensor) => writeSafetensors(file, [...tensors, ['lm_head.weight', head] as const], { sync: false })
+    await withHead(embedding)
+    expect((await readModel(`${path}-tied`)).weights).to.deep.equal(savedOf(tied).weights)
+    await withHead({ ...embedding, data: Float32Array.from(embedding.data as Float32Array, (value, i) => (i === 9 ? 1 : value)) })
+    await refused('DATA_CORRUPT', () => readModel(`${path}-tied`), 'lm_head.weight', 'transformer.wte.weight', 'tie_word_embeddings: false')
   })
 
   it('has the sizes that its config gives by their other names', async () => {
