@@ -151,7 +151,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
 /** Folders as transformers would have saved them, of a small GPT-2 and a small ResNet. */
 async function saveFolders(folder: string): Promise<void> {
   const vocabulary = SMALL_SIZE
-  const form = { activation: 'geluTanh', epsilon: 1e-5, tied: true, dropout: 0.1 } as const
+  const form = { activation: 'geluTanh', epsilon: 1e-5, tied: true, embeddingDropout: 0.1, dropout: 0.1 } as const
   const gpt = gptOfForm({ ...form, tokens: vocabulary, context: 64, layers: 2, heads: 2, width: 16, inner: 64 })
   const encoding = { kind: 'language', tokenizer: { json: smallTokenizer() }, vocabulary, length: 64 } as const
   await saveModel(join(folder, 'gpt2/'), savedOf(gpt, { encoding }))

@@ -19,6 +19,8 @@ const ACTIVATIONS: Readonly<Record<string, GptActivation>> = {
   swish: 'silu'
 }
 
+const rate = v.pipe(v.number(), v.minValue(0), v.ltValue(1))
+
 const schema = v.looseObject({
   vocab_size: v.optional(size(2 ** 20), 50257),
   n_positions: v.optional(size(2 ** 20), 1024),
@@ -28,7 +30,8 @@ const schema = v.looseObject({
   n_inner: v.nullish(size(2 ** 18)),
   activation_function: v.optional(v.picklist(Object.keys(ACTIVATIONS)), 'gelu_new'),
   layer_norm_epsilon: v.optional(v.pipe(v.number(), v.gtValue(0), v.ltValue(1)), 1e-5),
-  resid_pdrop: v.optional(v.pipe(v.number(), v.minValue(0), v.ltValue(1)), 0.1),
+  embd_pdrop: v.optional(rate, 0.1),
+  resid_pdrop: v.optional(rate, 0.1),
   tie_word_embeddings: v.optional(v.boolean(), true)
 })
 
@@ -71,6 +74,7 @@ export const gpt2: Architecture = {
       activation: ACTIVATIONS[given.activation_function]!,
       epsilon: given.layer_norm_epsilon,
       tied: given.tie_word_embeddings,
+      embeddingDropout: given.embd_pdrop,
       dropout: given.resid_pdrop
     }
     return {
@@ -103,7 +107,7 @@ export const gpt2: Architecture = {
       activation_function: Object.keys(ACTIVATIONS).find((name) => ACTIVATIONS[name] === form.activation),
       layer_norm_epsilon: form.epsilon,
       resid_pdrop: form.dropout,
-      embd_pdrop: form.dropout,
+      embd_pdrop: form.embeddingDropout,
       attn_pdrop: 0,
       tie_word_embeddings: form.tied,
       ...ONLY
@@ -164,8 +168,14 @@ function formOf({ input, layers }: Model): GptForm | undefined {
     activation,
     epsilon: norm.epsilon ?? 1e-5,
     tied: head.tied !== undefined,
-    dropout: layers.find((layer) => layer.kind === 'dropout')?.rate ?? 0
+    embeddingDropout: rateOf(layers),
+    dropout: rateOf(inBlocks)
   }
+}
+
+/** Of the first dropout among these layers. */
+function rateOf(layers: readonly Layer[]): number {
+  return layers.find((layer) => layer.kind === 'dropout')?.rate ?? 0
 }
 
 function activationOf(layers: readonly Layer[]): GptActivation | undefined {

@@ -81,7 +81,17 @@ export function gpt(shape: ZooShape, options: GptOptions = {}): Model {
   const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)
-  return gptOfForm({ ...GPT_2, tokens: classes, context: input[0]!, layers, heads, width, inner: 4 * width, dropout: rate })
+  return gptOfForm({
+    ...GPT_2,
+    tokens: classes,
+    context: input[0]!,
+    layers,
+    heads,
+    width,
+    inner: 4 * width,
+    embeddingDropout: rate,
+    dropout: rate
+  })
 }
 
 /** All that GPTs of GPT-2's architecture differ in. */
@@ -100,6 +110,9 @@ export interface GptForm {
   readonly epsilon: number
   /** Whether the head has the embedding's weights. */
   readonly tied: boolean
+  /** Of the features behind the embedding. */
+  readonly embeddingDropout: number
+  /** At the end of each branch. */
   readonly dropout: number
 }
 
@@ -116,7 +129,8 @@ const ACTIVATIONS = {
 const GPT_2 = { activation: 'geluTanh', epsilon: 1e-5, tied: true } as const
 
 /** A GPT of any form that GPT-2's architecture has. */
-export function gptOfForm({ tokens, context, layers, heads, width, inner, activation, epsilon, tied, dropout: rate }: GptForm): Model {
+export function gptOfForm(form: GptForm): Model {
+  const { tokens, context, layers, heads, width, inner, activation, epsilon, tied, embeddingDropout, dropout: rate } = form
   // All branches together then add as much to the sum as one would.
   const last = DEVIATION / Math.sqrt(2 * layers)
   const norm = layerNorm({ name: 'norm', ...(epsilon !== GPT_2.epsilon && { epsilon }) })
@@ -126,7 +140,7 @@ export function gptOfForm({ tokens, context, layers, heads, width, inner, activa
     layers: [
       embedding(tokens, width, { name: 'tokens', initialiser: from(DEVIATION).initialiser }),
       positions({ name: 'positions' }),
-      dropout(rate),
+      dropout(embeddingDropout),
       ...Array.from({ length: layers }, (_, i) => [
         branch(`block${i}.attention`, norm, [
           linear(3 * width, { name: 'qkv', ...from(DEVIATION) }),

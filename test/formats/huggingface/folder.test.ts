@@ -18,7 +18,18 @@ import { savedOf } from '../support/saved-of.js'
 import { SMALL_SIZE, smallTokenizer } from '../support/small-tokenizer.js'
 import { readModel, saveModel } from '../../../src/formats/model-files.js'
 
-const FORM = { context: 8, layers: 2, heads: 2, width: 8, inner: 20, activation: 'gelu', epsilon: 1e-3, tied: false, dropout: 0.1 } as const
+const FORM = {
+  context: 8,
+  layers: 2,
+  heads: 2,
+  width: 8,
+  inner: 20,
+  activation: 'gelu',
+  epsilon: 1e-3,
+  tied: false,
+  embeddingDropout: 0.2,
+  dropout: 0.1
+} as const
 const GPT = gptOfForm({ ...FORM, tokens: SMALL_SIZE + 3 })
 
 const STAGES = [
