@@ -50,7 +50,10 @@ export function readFolder(path: string): HuggingFaceFolder {
   const weights = weightsOf(path)
   const within = join(path, PREPROCESSOR)
   const { channels } = model
-  const pixels = channels !== undefined && existsSync(within) ? pixelsOf(readObject(within), within, channels) : undefined
+  const pixels =
+    channels !== undefined && existsSync(within)
+      ? pixelsOf(readObject(within), within, { architecture: architecture.type, channels })
+      : undefined
   const { names } = architecture.samples === 'images' ? classesOf(config) : {}
   const tokenizer = architecture.samples === 'tokens' ? readTokenizerFiles(path) : undefined
   return {

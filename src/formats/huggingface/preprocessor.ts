@@ -3,6 +3,7 @@ import type { Normalisation } from '../../model/normalisation.js'
 import type { ImageEncoding } from '../encoding.js'
 import { corruptFile } from '../file-errors.js'
 import { checked, type PlainObject } from '../json-file.js'
+import { processorOf, type Processor } from './processors.js'
 
 /** How a folder's model takes the pixels of images. */
 export interface FolderPixels {
@@ -13,11 +14,20 @@ export interface FolderPixels {
   readonly resize?: number
 }
 
+/** Whose images they are. */
+interface ImagesOf {
+  readonly architecture: string
+  readonly channels: number
+}
+
 const pixels = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(8192))
 const side = v.looseObject({ height: v.optional(pixels), width: v.optional(pixels), shortest_edge: v.optional(pixels) })
 const numbers = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(1024))
 
 const schema = v.looseObject({
+  image_processor_type: v.nullish(v.string()),
+  // As it was called before.
+  feature_extractor_type: v.nullish(v.string()),
   do_rescale: v.optional(v.boolean(), true),
   rescale_factor: v.optional(v.pipe(v.number(), v.finite(), v.gtValue(0)), 1 / 255),
   do_normalize: v.optional(v.boolean(), true),
@@ -34,12 +44,15 @@ const schema = v.looseObject({
   crop_pct: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1)))
 })
 
+type Given = v.InferOutput<typeof schema>
+
 /** Pixels from which on `crop_pct` crops nothing: transformers has it so. */
 const LEAST_UNCROPPED = 384
 
-/** Reads how a preprocessor_config.json scales, crops and normalises images of this many channels. Throws DATA_CORRUPT. */
-export function pixelsOf(preprocessor: PlainObject, file: string, channels: number): FolderPixels {
+/** Reads how a preprocessor_config.json of an architecture scales, crops and normalises images of this many channels. Throws DATA_CORRUPT. */
+export function pixelsOf(preprocessor: PlainObject, file: string, { architecture, channels }: ImagesOf): FolderPixels {
   const given = checked(schema, preprocessor, file)
+  const processor = processorOf(given.image_processor_type ?? given.feature_extractor_type ?? undefined, architecture)
   const { size, crop_size, do_center_crop, crop_pct } = given
   const scaled = sideOf(size)
   const cropped = do_center_crop ? sideOf(crop_size) : undefined
@@ -47,21 +60,20 @@ export function pixelsOf(preprocessor: PlainObject, file: string, channels: numb
   const isShare = cropped === undefined && scaled !== undefined && scaled < LEAST_UNCROPPED && typeof crop_pct === 'number'
   const resize = isShare ? Math.trunc(scaled / crop_pct) : scaled
   return {
-    normalisation: normalisationOf(given, file, channels),
+    normalisation: normalisationOf(given, processor, file, channels),
     ...(length !== undefined && { size: length }),
     ...(length !== undefined && resize !== undefined && { resize: Math.max(length, resize) })
   }
 }
 
 /** Converts the folder's normalisation to pixels from 0 to 1. The folder may scale pixels to another range. */
-function normalisationOf(
-  { do_rescale, rescale_factor, do_normalize, image_mean, image_std }: v.InferOutput<typeof schema>,
-  file: string,
-  channels: number
-): Normalisation {
+function normalisationOf(given: Given, { mean, std }: Processor, file: string, channels: number): Normalisation {
+  const { do_rescale, rescale_factor, do_normalize, image_mean, image_std } = given
   const white = 255 * (do_rescale ? rescale_factor : 1)
-  const each = (where: string, given: readonly number[] | null | undefined, otherwise: number): readonly number[] => {
-    const list = do_normalize ? (given ?? []) : []
+  const each = (where: string, numbers: readonly number[] | null | undefined, otherwise: number): readonly number[] => {
+    const list = do_normalize ? numbers : []
+    if (list === undefined || list === null)
+      throw corruptFile(file, { where, expected: 'a number for each channel, or do_normalize: false', found: 'none', fix: 'give them' })
     if (list.length > 1 && list.length !== channels)
       throw corruptFile(file, {
         where,
@@ -71,7 +83,7 @@ function normalisationOf(
     if (list.length === 0 && (white === 1 || otherwise === 0)) return []
     return Array.from({ length: channels }, (_, i) => (list[i] ?? list[0] ?? otherwise) / white)
   }
-  return { mean: each('image_mean', image_mean, 0), std: each('image_std', image_std, 1) }
+  return { mean: each('image_mean', image_mean ?? mean, 0), std: each('image_std', image_std ?? std, 1) }
 }
 
 type Side =

@@ -211,6 +211,27 @@ describe('A Hugging Face folder', function () {
     }
   })
 
+  it('normalises pixels as its processor does where its preprocessor says no mean and std', async () => {
+    await saveModel(`${path}-images/`, savedOf(RESNET))
+    const normalisation = async (content: object) => {
+      await writeFile(join(`${path}-images`, 'preprocessor_config.json'), JSON.stringify({ size: 32, ...content }))
+      return (await readModel(`${path}-images`)).normalisation
+    }
+    const half = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] }
+    expect(await normalisation({})).to.deep.equal(half)
+    expect(await normalisation({ feature_extractor_type: 'ViTFeatureExtractor', image_std: [1] })).to.deep.equal({
+      ...half,
+      std: [1, 1, 1]
+    })
+    expect(await normalisation({ image_processor_type: 'ConvNextImageProcessorFast' })).to.deep.equal(half)
+    expect(await normalisation({ image_processor_type: 'CLIPImageProcessor' })).to.deep.equal({
+      mean: [0.48145466, 0.4578275, 0.40821073],
+      std: [0.26862954, 0.26130258, 0.27577711]
+    })
+    expect(await normalisation({ do_normalize: false })).to.deep.equal({ mean: [], std: [] })
+    await refused('DATA_CORRUPT', () => normalisation({ image_processor_type: 'BitImageProcessor' }), 'image_mean', 'do_normalize: false')
+  })
+
   it('may have its weights in shards', async () => {
     await shard(path)
     expect((await readModel(path)).weights).to.deep.equal(savedOf(GPT).weights)
