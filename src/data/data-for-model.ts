@@ -95,6 +95,6 @@ const unsuitable = (data: string, fix: string) => invalidOption('data', data, fi
 
 /** Options for a folder of images: the crop is the one that `readImage` makes for the model. */
 function imagesLike([channels, size]: readonly number[], encoding: SampleEncoding | undefined): ImageFolderOptions {
-  const resize = encoding?.kind === 'image' ? encoding.resize : size
-  return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size, resize }) }
+  const { resize = size, stretch = false } = encoding?.kind === 'image' ? encoding : {}
+  return { channels: channels === 1 ? 1 : 3, stretch, ...(size !== undefined && { size, resize }) }
 }

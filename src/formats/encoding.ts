@@ -73,6 +73,8 @@ export interface ImageEncoding {
   readonly kind: 'image'
   /** At least the height and width of a sample. */
   readonly resize: number
+  /** Both sides are scaled to `resize`, whatever their ratio: the image is distorted, and nothing is cut off where that is the size of a sample. */
+  readonly stretch?: true
 }
 
 /** The crop that ImageNet's validation images usually have: an eighth of the shorter side is cut off. */
@@ -133,7 +135,7 @@ const encoding = v.variant('kind', [
     vocabulary: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 21)),
     length
   }),
-  v.strictObject({ kind: v.literal('image'), resize: positive })
+  v.strictObject({ kind: v.literal('image'), resize: positive, stretch: v.exactOptional(v.literal(true)) })
 ])
 
 /** Whether a value of a caller's is an encoding. */

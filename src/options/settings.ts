@@ -51,13 +51,13 @@ function defaultsOf(model: string, data: Checked['data'] | undefined): Defaults 
   return isTable ? { ...defaults, epochs: Math.max(defaults.epochs, TABLE_EPOCHS) } : defaults
 }
 
-/** How a folder's model takes images. The length to which they are scaled before the crop is only for the folder's own size. */
+/** How a folder's model takes images. How they are scaled before the crop is only for the folder's own size. */
 function imagesOf({ pixels, model: { imageSize, channels = 3 } }: HuggingFaceFolder, given: number | undefined): Checked['images'] {
-  const { normalisation, size = imageSize, resize } = pixels ?? {}
+  const { normalisation, size = imageSize, resize, stretch } = pixels ?? {}
   const each = (numbers: readonly number[], otherwise: number) => (numbers.length > 0 ? numbers : Array<number>(channels).fill(otherwise))
   return {
     ...(size !== undefined && { size }),
-    ...(resize !== undefined && (given ?? size) === size && { resize }),
+    ...(resize !== undefined && (given ?? size) === size && { resize, ...(stretch && { stretch }) }),
     ...((channels === 1 || channels === 3) && {
       channels,
       ...(normalisation && { mean: each(normalisation.mean, 0), std: each(normalisation.std, 1) })

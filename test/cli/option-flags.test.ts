@@ -15,7 +15,7 @@ const SUPERVISION = 'limits for failing learners suit a machine, and are written
 const WITHOUT_FLAG: Readonly<Record<string, string>> = {
   'initialWeights.strict': 'a file that does not fit needs names, which only a config can give',
   ...Object.fromEntries(
-    ['name', 'mean', 'std', 'flip', 'resize', 'testFraction', 'seed', 'check', 'threads', 'prefetch', 'cache'].map((name) => [
+    ['name', 'mean', 'std', 'flip', 'resize', 'stretch', 'testFraction', 'seed', 'check', 'threads', 'prefetch', 'cache'].map((name) => [
       `images.${name}`,
       IMAGES
     ])

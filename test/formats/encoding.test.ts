@@ -10,7 +10,11 @@ describe('parseEncoding', () => {
       [1, 32, 32],
       [3, 32, 32]
     ])
-      for (const resize of [32, 36.5]) expect(parseEncoding(image(resize), 'f', sample)).to.deep.equal({ kind: 'image', resize })
+      for (const resize of [32, 36.5]) {
+        expect(parseEncoding(image(resize), 'f', sample)).to.deep.equal({ kind: 'image', resize })
+        const stretched = { kind: 'image', resize, stretch: true }
+        expect(parseEncoding(JSON.stringify(stretched), 'f', sample)).to.deep.equal(stretched)
+      }
   })
 
   it('refuses other samples, and a crop that is larger than the image', async () => {

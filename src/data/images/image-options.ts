@@ -63,6 +63,11 @@ export const imageOptions = group({
     text: 'length of the shorter side before the centre crop, in pixels',
     otherwise: 'size / 0.875'
   }),
+  /** For the centre crop: whether both sides of an image are scaled to that length, whatever their ratio, which distorts it; those of the folder that `train` begins with (`initial`), else false. */
+  stretch: option(truth(), {
+    text: 'scale both sides of images to that length, which distorts them',
+    otherwise: 'false'
+  }),
   /** The fraction of each class that is held out if there is no folder of test images; 0.1 if omitted. */
   testFraction: option(real({ above: 0, below: 1 }), { text: 'fraction of each class that is held out for tests', default: 0.1 }),
   /** Seeds the choice of the images that are held out; 0 if omitted. */
@@ -108,13 +113,13 @@ export function imageFolderPlan(given: ImageFolderOptions, path = ''): ImageFold
   const options = { size: 224, channels: 3 as const, ...faults.checked(imageOptions, given, { path }) }
   refuseContradictions(options, (name, received, fix) => faults.refuse(path === '' ? name : `${path}.${name}`, received, fix))
   faults.throwAny()
-  const { name, size, channels, flip, crop: cropped, colour: jitter, testFraction, seed, check } = options
+  const { name, size, channels, flip, crop: cropped, colour: jitter, stretch = false, testFraction, seed, check } = options
   const resize = resizeOf(options)
-  const recipe = { size, channels, flip, centre: size / resize, crop: cropped, colour: jitter }
+  const recipe = { size, channels, flip, centre: size / resize, stretch, crop: cropped, colour: jitter }
   return {
     name,
     recipe,
-    encoding: { kind: 'image', resize },
+    encoding: { kind: 'image', resize, ...(stretch && { stretch }) },
     normalisation: normalisationOf(options),
     testFraction,
     seed,

@@ -4,7 +4,7 @@ import type { ReadSample } from '../dataset.js'
 import type { Draws } from '../random.js'
 import { randomColourTransform, type ColourJitter } from './colour-jitter.js'
 import { pixelLimit, toPlanes } from './pixels.js'
-import { centralRegion, randomRegion, type ImageSize, type RandomCrop, type Region } from './random-crop.js'
+import { centralPart, centralRegion, randomRegion, type ImageSize, type RandomCrop, type Region } from './random-crop.js'
 
 /** How image files become samples (channels, size, size). */
 export interface ImageRecipe {
@@ -12,6 +12,8 @@ export interface ImageRecipe {
   readonly channels: 1 | 3
   /** The share of the shorter side that a centre crop keeps. */
   readonly centre: number
+  /** Whether it keeps that share of both sides, and the square is a distorted image. */
+  readonly stretch: boolean
   /** The crop of samples with draws; `false` for the centre crop. */
   readonly crop: RandomCrop | false
   readonly flip: boolean
@@ -19,7 +21,7 @@ export interface ImageRecipe {
 }
 
 /** Which region of an image becomes a sample, of which size. */
-export type SquareRecipe = Pick<ImageRecipe, 'size' | 'channels' | 'centre' | 'crop'>
+export type SquareRecipe = Pick<ImageRecipe, 'size' | 'channels' | 'centre' | 'stretch' | 'crop'>
 
 /** The index of the draw for the flip; crops use lower ones. */
 const FLIP_DRAW = 16
@@ -49,8 +51,9 @@ export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: 
   return resizedRegion(image, size, regionOf(size, recipe, draws), recipe)
 }
 
-function regionOf(image: ImageSize, { crop, centre }: SquareRecipe, draws: Draws | undefined): Region {
-  return crop && draws ? randomRegion(image, crop, draws) : centralRegion(image, centre)
+function regionOf(image: ImageSize, { crop, centre, stretch }: SquareRecipe, draws: Draws | undefined): Region {
+  if (crop && draws) return randomRegion(image, crop, draws)
+  return stretch ? centralPart(image, centre) : centralRegion(image, centre)
 }
 
 /** The region, scaled to (size, size): bytes (size, size, channels). */

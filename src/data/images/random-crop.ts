@@ -42,6 +42,11 @@ export function randomRegion({ width, height }: ImageSize, { scale, ratio }: Ran
   return centred({ width, height }, Math.min(width, height * aspect), Math.min(height, width / aspect))
 }
 
+/** The centre of an image that has a share of its width and of its height. */
+export function centralPart(image: ImageSize, share: number): Region {
+  return centred(image, image.width * share, image.height * share)
+}
+
 /** The central square whose side is `share` of the image's shorter side: a resize and centre crop in one. */
 export function centralRegion(image: ImageSize, share: number): Region {
   const side = Math.min(image.width, image.height) * share

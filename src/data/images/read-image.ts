@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { invalidOption, messageOf } from '../../errors.js'
-import type { SampleEncoding } from '../../formats/encoding.js'
+import type { ImageEncoding, SampleEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { pixelLimit, toPlanes } from './pixels.js'
 
@@ -31,7 +31,7 @@ export async function imageSample(image: ImageSource, sampleOrModel: readonly nu
   const bytes = await contentOf(image)
   let pixels: Uint8Array
   try {
-    if (encoding?.kind === 'image') pixels = await centreOf(bytes, { size: width, channels, resize: encoding.resize })
+    if (encoding?.kind === 'image') pixels = await centreOf(bytes, { size: width, channels }, encoding)
     else pixels = await covering(bytes, { width, height, channels })
   } catch (cause) {
     const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
@@ -51,10 +51,11 @@ function imageModel(given: unknown): ImageModel {
 /** As the images of a folder are measured. */
 async function centreOf(
   bytes: Uint8Array,
-  { size, channels, resize }: { readonly size: number; readonly channels: 1 | 3; readonly resize: number }
+  { size, channels }: { readonly size: number; readonly channels: 1 | 3 },
+  { resize, stretch }: ImageEncoding
 ): Promise<Uint8Array> {
   const { sampleOf } = await import('./image-reader.js')
-  return sampleOf(bytes, { size, channels, centre: size / resize, crop: false })
+  return sampleOf(bytes, { size, channels, centre: size / resize, stretch: stretch === true, crop: false })
 }
 
 async function covering(

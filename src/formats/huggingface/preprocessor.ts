@@ -10,8 +10,10 @@ export interface FolderPixels {
   readonly normalisation: Normalisation
   /** Height and width of a sample. */
   readonly size?: number
-  /** The length of the shorter side before the centre crop. */
+  /** The length of the shorter side before the centre crop, or of both. */
   readonly resize?: number
+  /** Whether it is that of both sides, which distorts an image that is not square. */
+  readonly stretch?: true
 }
 
 /** Whose images they are. */
@@ -40,38 +42,38 @@ const schema = v.looseObject({
   ),
   size: v.nullish(v.union([pixels, side])),
   crop_size: v.nullish(v.union([pixels, side])),
-  do_center_crop: v.optional(v.boolean(), false),
+  do_center_crop: v.nullish(v.boolean()),
   crop_pct: v.nullish(v.pipe(v.number(), v.gtValue(0), v.maxValue(1)))
 })
 
 type Given = v.InferOutput<typeof schema>
 
-/** Pixels from which on `crop_pct` crops nothing: transformers has it so. */
+/** Pixels from which on `crop_pct` crops nothing, and images are distorted instead: transformers has it so. */
 const LEAST_UNCROPPED = 384
 
 /** Reads how a preprocessor_config.json of an architecture scales, crops and normalises images of this many channels. Throws DATA_CORRUPT. */
 export function pixelsOf(preprocessor: PlainObject, file: string, { architecture, channels }: ImagesOf): FolderPixels {
   const given = checked(schema, preprocessor, file)
   const processor = processorOf(given.image_processor_type ?? given.feature_extractor_type ?? undefined, architecture)
+  const normalisation = normalisationOf(given, processor, file, channels)
   const { size, crop_size, do_center_crop, crop_pct } = given
+  const cropped = (do_center_crop ?? processor.crop !== undefined) ? (sideOf(crop_size) ?? processor.crop) : undefined
   const scaled = sideOf(size)
-  const cropped = do_center_crop ? sideOf(crop_size) : undefined
+  if (scaled === undefined) return { normalisation, ...(cropped !== undefined && { size: cropped }) }
+  const share = cropped === undefined ? (crop_pct ?? processor.share) : undefined
+  const isOfBoth = typeof size === 'number' ? processor.square === true : size?.shortest_edge === undefined
+  const stretch = isOfBoth || (share !== undefined && scaled >= LEAST_UNCROPPED)
+  const resize = share === undefined || stretch ? scaled : Math.trunc(scaled / share)
   const length = cropped ?? scaled
-  const isShare = cropped === undefined && scaled !== undefined && scaled < LEAST_UNCROPPED && typeof crop_pct === 'number'
-  const resize = isShare ? Math.trunc(scaled / crop_pct) : scaled
-  return {
-    normalisation: normalisationOf(given, processor, file, channels),
-    ...(length !== undefined && { size: length }),
-    ...(length !== undefined && resize !== undefined && { resize: Math.max(length, resize) })
-  }
+  return { normalisation, size: length, resize: Math.max(length, resize), ...(stretch && { stretch }) }
 }
 
 /** Converts the folder's normalisation to pixels from 0 to 1. The folder may scale pixels to another range. */
 function normalisationOf(given: Given, { mean, std }: Processor, file: string, channels: number): Normalisation {
   const { do_rescale, rescale_factor, do_normalize, image_mean, image_std } = given
   const white = 255 * (do_rescale ? rescale_factor : 1)
-  const each = (where: string, numbers: readonly number[] | null | undefined, otherwise: number): readonly number[] => {
-    const list = do_normalize ? numbers : []
+  const each = (where: string, said: readonly number[] | null | undefined, otherwise: number): readonly number[] => {
+    const list = do_normalize ? said : []
     if (list === undefined || list === null)
       throw corruptFile(file, { where, expected: 'a number for each channel, or do_normalize: false', found: 'none', fix: 'give them' })
     if (list.length > 1 && list.length !== channels)
@@ -94,8 +96,8 @@ function sideOf(size: Side | null | undefined): number | undefined {
 }
 
 /**
- * Makes the preprocessor_config.json of a model of images. The processor of CLIP, which suits every model, crops square images as `predict` does. Other images are scaled to the
- * model's size.
+ * Makes the preprocessor_config.json of a model of images. The processor of CLIP, which suits every model, crops square images as `predict` does; those of ViT and DeiT distort them.
+ * Images of other shapes are scaled to the model's size.
  */
 export function preprocessorConfig(
   { mean, std }: Normalisation,
@@ -104,15 +106,14 @@ export function preprocessorConfig(
 ): PlainObject {
   const each = (given: readonly number[], otherwise: number) =>
     Array.from({ length: channels }, (_, i) => given[i] ?? given[0] ?? otherwise)
-  const crop = {
-    image_processor_type: 'CLIPImageProcessor',
-    do_convert_rgb: channels === 3,
-    size: { shortest_edge: Math.round(encoding?.resize ?? height) },
-    do_center_crop: true,
-    crop_size: { height, width }
-  }
+  const scaled = Math.round(encoding?.resize ?? height)
+  const crop = { do_center_crop: true, crop_size: { height, width } }
+  const centre = { image_processor_type: 'CLIPImageProcessor', do_convert_rgb: channels === 3, size: { shortest_edge: scaled }, ...crop }
+  const stretched = { image_processor_type: 'DeiTImageProcessor', size: { height: scaled, width: scaled }, ...crop }
+  const whole = { image_processor_type: 'ViTImageProcessor', size: { height, width } }
+  const isWhole = height !== width || (encoding?.stretch === true && scaled === height)
   return {
-    ...(height === width ? crop : { image_processor_type: 'ViTImageProcessor', size: { height, width } }),
+    ...(isWhole ? whole : encoding?.stretch === true ? stretched : centre),
     do_rescale: true,
     rescale_factor: 1 / 255,
     do_resize: true,

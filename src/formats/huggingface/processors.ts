@@ -3,15 +3,21 @@ export interface Processor {
   /** One number for all channels, or one for each. Absent where this is not known. */
   readonly mean?: readonly number[]
   readonly std?: readonly number[]
+  /** Whether a size that is one number is that of both sides of an image; else it is that of the shorter one. */
+  readonly square?: true
+  /** The share of the shorter side that is kept where no crop is said. */
+  readonly share?: number
+  /** The crop's height and width; no crop if omitted. */
+  readonly crop?: number
 }
 
 const HALF = { mean: [0.5], std: [0.5] } as const
 
 const PROCESSORS: Readonly<Record<string, Processor>> = {
-  ViT: HALF,
-  DeiT: HALF,
-  ConvNext: HALF,
-  CLIP: { mean: [0.48145466, 0.4578275, 0.40821073], std: [0.26862954, 0.26130258, 0.27577711] }
+  ViT: { ...HALF, square: true },
+  DeiT: { ...HALF, square: true, crop: 224 },
+  ConvNext: { ...HALF, share: 0.875 },
+  CLIP: { mean: [0.48145466, 0.4578275, 0.40821073], std: [0.26862954, 0.26130258, 0.27577711], crop: 224 }
 }
 
 /** Those of the architectures, which a file need not name. */

@@ -90,8 +90,8 @@ function encodingOf(
 ): { readonly encoding?: SampleEncoding } {
   if (tokenizer) return { encoding: { kind: 'language', tokenizer, vocabulary: classes, length: input[0]! } }
   const [channels, side = 0] = input
-  const { size, resize } = pixels ?? {}
+  const { size, resize, stretch } = pixels ?? {}
   if (size === undefined || resize === undefined || (channels !== 1 && channels !== 3)) return {}
   // In their ratio: the images of the model may have another size than those of the preprocessor.
-  return { encoding: { kind: 'image', resize: side * (resize / size) } }
+  return { encoding: { kind: 'image', resize: side * (resize / size), ...(stretch && { stretch }) } }
 }

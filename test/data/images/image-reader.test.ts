@@ -12,6 +12,7 @@ const PLAIN: ImageRecipe = {
   size: SIZE,
   channels: 3,
   centre: 1,
+  stretch: false,
   crop: false,
   flip: false,
   colour: { brightness: 0, contrast: 0, saturation: 0, hue: 0 }
@@ -48,6 +49,23 @@ describe('The reader of images', () => {
   }
   const red = (planes: Uint8Array, x: number, y: number) => planes[y * SIZE + x]!
   const blue = (planes: Uint8Array, x: number, y: number) => planes[2 * SIZE * SIZE + y * SIZE + x]!
+
+  it('sees the whole of an image that it stretches, or the share of both sides', async () => {
+    for (const [width, height] of [
+      [64, 16],
+      [16, 64],
+      [40, 10]
+    ] as const) {
+      const whole = await read(picture(width, height), 'wide.png', { stretch: true })
+      expect(blue(whole, 0, 7) - blue(whole, 0, 0)).to.be.within(200, 245)
+      expect([0, 3, 4, 7].map((x) => Math.round(red(whole, x, 4) / 100))).to.deep.equal([0, 0, 2, 2])
+      const centre = await reread('wide.png', { stretch: true, centre: 0.5 })
+      expect(blue(centre, 0, 7) - blue(centre, 0, 0)).to.be.within(80, 130)
+    }
+    // Without, the sides of a wide image are cut off, and the upper and lower parts of a high one.
+    const cropped = await read(picture(16, 64), 'high.png', {})
+    expect(blue(cropped, 0, 7) - blue(cropped, 0, 0)).to.be.within(30, 70)
+  })
 
   it('gives planes of the size wanted, whatever the format and size of the file', async () => {
     for (const name of ['a.png', 'a.jpg', 'a.webp', 'a.gif', 'a.tiff', 'a.avif'])

@@ -44,7 +44,13 @@ describe('readImage', () => {
       .jpeg()
       .withMetadata({ orientation: 6 })
       .toFile(join(folder.path, 'photos', first!, 'turned.jpg'))
-    for (const options of [{ size: 16 }, { size: 32, resize: 50 }, { size: 64, channels: 1 as const }, { size: 24, resize: 24 }]) {
+    for (const options of [
+      { size: 16 },
+      { size: 32, resize: 50 },
+      { size: 64, channels: 1 as const },
+      { size: 24, resize: 24 },
+      { size: 24, resize: 30, stretch: true }
+    ]) {
       const { sample: input, encoding, test, train } = await imageFolder(join(folder.path, 'photos'), { ...options, testFraction: 0.5 })
       const model = { name: 'm', input, encoding }
       const { reader } = test as StreamedSamples

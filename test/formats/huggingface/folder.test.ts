@@ -153,15 +153,30 @@ describe('A Hugging Face folder', function () {
     await saveModel(`${path}-images/`, savedOf(RESNET))
     const preprocessor = (content: object) => writeFile(join(`${path}-images`, 'preprocessor_config.json'), JSON.stringify(content))
     const encoding = async () => (await readModel(`${path}-images`)).encoding
+    // As ConvNextImageProcessor of transformers computes it, which is that of a ResNet whose file names none.
     await preprocessor({ size: 32 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 36 })
+    await preprocessor({ size: 32, crop_pct: 1 })
     expect(await encoding()).to.deep.equal({ kind: 'image', resize: 32 })
     await preprocessor({ size: { shortest_edge: 40 }, crop_size: 32, do_center_crop: true })
     expect(await encoding()).to.deep.equal({ kind: 'image', resize: 40 })
-    // As ConvNextImageProcessor of transformers computes it.
     await preprocessor({ size: { shortest_edge: 224 }, crop_pct: 0.9 })
     expect(await encoding()).to.deep.equal({ kind: 'image', resize: 248 })
     await preprocessor({ size: { shortest_edge: 384 }, crop_pct: 0.875 })
-    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 384 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 384, stretch: true })
+    const stretched = { kind: 'image', resize: 32, stretch: true }
+    for (const type of ['ViTImageProcessor', 'BlipImageProcessor']) {
+      await preprocessor({ image_processor_type: type, size: { height: 32, width: 32 }, image_mean: [0], image_std: [1] })
+      expect(await encoding()).to.deep.equal(stretched)
+    }
+    await preprocessor({ feature_extractor_type: 'ViTFeatureExtractor', size: 32 })
+    expect(await encoding()).to.deep.equal(stretched)
+    await preprocessor({ feature_extractor_type: 'DeiTFeatureExtractor', size: 40, crop_size: 32 })
+    expect(await encoding()).to.deep.equal({ ...stretched, resize: 40 })
+    expect(settingsOf({ initial: `${path}-images`, data: `${folder.path}/` }).images).to.include({ size: 32, resize: 40, stretch: true })
+    await preprocessor({ image_processor_type: 'CLIPImageProcessor', size: { shortest_edge: 40 }, crop_size: 32 })
+    expect(await encoding()).to.deep.equal({ kind: 'image', resize: 40 })
+    expect(settingsOf({ initial: `${path}-images`, data: `${folder.path}/` }).images.stretch).to.equal(undefined)
     await preprocessor({})
     expect(await encoding()).to.equal(undefined)
   })
@@ -177,6 +192,15 @@ describe('A Hugging Face folder', function () {
     expect(cropped).to.include({ image_processor_type: 'CLIPImageProcessor', do_resize: true, do_center_crop: true, do_convert_rgb: true })
     expect(cropped).to.deep.include({ size: { shortest_edge: 37 }, crop_size: { height: 32, width: 32 } })
     expect(encoding).to.deep.equal({ kind: 'image', resize: 37 })
+    for (const [resize, type] of [
+      [32, 'ViTImageProcessor'],
+      [40, 'DeiTImageProcessor']
+    ] as const) {
+      const stretched = { kind: 'image', resize, stretch: true } as const
+      const [written, read] = await preprocessor({ encoding: stretched })
+      expect(written).to.deep.include({ image_processor_type: type, size: { height: resize, width: resize } })
+      expect(read).to.deep.equal(stretched)
+    }
     const [whole] = await preprocessor({})
     expect(whole).to.deep.include({ size: { shortest_edge: 32 }, crop_size: { height: 32, width: 32 } })
   })
