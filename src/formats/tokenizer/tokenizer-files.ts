@@ -77,7 +77,7 @@ export function checkTokenizer({ json, config }: TokenizerFiles, file: string): 
 }
 
 /**
- * The tokenizer of a folder, or of a tokenizer.json: tokenizer.json and tokenizer_config.json, or vocab.json and merges.txt as GPT-2 has them. Undefined if a folder has
+ * The tokenizer of a folder, or of a tokenizer.json: tokenizer.json and tokenizer_config.json, or vocab.json, merges.txt and added_tokens.json as GPT-2 has them. Undefined if a folder has
  * none. Throws DATA_NOT_FOUND, DATA_CORRUPT.
  */
 export function readTokenizerFiles(path: string): TokenizerFiles | undefined {
@@ -88,7 +88,9 @@ export function readTokenizerFiles(path: string): TokenizerFiles | undefined {
   const config = has('tokenizer_config.json') ? { config: text('tokenizer_config.json') } : {}
   if (has('tokenizer.json')) return { json: text('tokenizer.json'), ...config }
   if (!has('vocab.json') || !has('merges.txt')) return undefined
-  return { json: byteLevelBpe(parseObject(text('vocab.json'), within('vocab.json'), LIMITS), text('merges.txt')), ...config }
+  const object = (name: string) => (has(name) ? parseObject(text(name), within(name), LIMITS) : {})
+  const added = [...addedIn(object('added_tokens.json')), ...describedIn(object('tokenizer_config.json'))]
+  return { json: byteLevelBpe(object('vocab.json'), text('merges.txt'), added), ...config }
 }
 
 /** As `readTokenizerFiles`, for an option that names one. Throws INVALID_OPTION if a folder has none. */
@@ -100,17 +102,44 @@ export function tokenizerFilesOf(path: string, option: string): TokenizerFiles {
 
 const END_OF_TEXT = '<|endoftext|>'
 
-/** The tokenizer.json that says what GPT-2's vocab.json and merges.txt do. */
-function byteLevelBpe(vocab: PlainObject, merges: string): string {
+/** A token of a tokenizer.json that is none of its model's. */
+interface AddedToken extends PlainObject {
+  readonly id: unknown
+  readonly content: unknown
+}
+
+const addedToken = (id: unknown, content: unknown): AddedToken => ({
+  id,
+  content,
+  single_word: false,
+  lstrip: false,
+  rstrip: false,
+  normalized: false,
+  special: true
+})
+
+/** The tokens of an added_tokens.json, from contents to numbers. */
+function addedIn(tokens: PlainObject): readonly AddedToken[] {
+  return Object.entries(tokens).map(([content, id]) => addedToken(id, content))
+}
+
+/** The tokens that a tokenizer_config.json describes, by their numbers. */
+function describedIn({ added_tokens_decoder: tokens }: PlainObject): readonly AddedToken[] {
+  const described = Object.entries(Object(tokens) as Readonly<Record<string, unknown>>)
+  return described.map(([id, given]) => ({ ...addedToken(undefined, undefined), ...(Object(given) as PlainObject), id: Number(id) }))
+}
+
+/** The tokenizer.json that says what GPT-2's vocab.json and merges.txt do, with further tokens, of which the last with a number counts. */
+function byteLevelBpe(vocab: PlainObject, merges: string, added: readonly AddedToken[]): string {
   const lines = merges.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'))
   const byteLevel = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true }
   const end = vocab[END_OF_TEXT]
-  const special = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true }
+  const all = end === undefined ? added : [addedToken(end, END_OF_TEXT), ...added]
   return JSON.stringify({
     version: '1.0',
     truncation: null,
     padding: null,
-    added_tokens: end === undefined ? [] : [{ id: end, content: END_OF_TEXT, ...special }],
+    added_tokens: [...new Map(all.map((each) => [each.id, each])).values()],
     normalizer: null,
     pre_tokenizer: byteLevel,
     post_processor: { ...byteLevel, trim_offsets: false },

@@ -42,6 +42,22 @@ describe('A tokenizer', () => {
     expect([read.size, read.encode(text)]).to.deep.equal([SMALL_SIZE, tokenizer().encode(text)])
   })
 
+  it('has the tokens that were added to vocab.json and merges.txt', async () => {
+    await using folder = await Folder.make()
+    await folder.write('vocab.json', Buffer.from(JSON.stringify(SMALL_VOCABULARY)))
+    await folder.write('merges.txt', Buffer.from(SMALL_MERGES.join('\n')))
+    await folder.write('added_tokens.json', Buffer.from(JSON.stringify({ '<user>': SMALL_SIZE, '<model>': SMALL_SIZE + 1 })))
+    const read = () => Tokenizer.of(readTokenizerFiles(folder.path)!, folder.path)
+    const the = SMALL_VOCABULARY['the']!
+    expect([read().size, read().encode('the<user>the<model>')]).to.deep.equal([SMALL_SIZE + 2, [the, SMALL_SIZE, the, SMALL_SIZE + 1]])
+    const config = (described: object) =>
+      folder.write('tokenizer_config.json', Buffer.from(JSON.stringify({ added_tokens_decoder: described })))
+    await config({ [SMALL_SIZE]: { content: '<user>', rstrip: true }, [SMALL_SIZE + 2]: { content: '<end>' } })
+    expect([read().size, read().encode('the<user> the<end>')]).to.deep.equal([SMALL_SIZE + 3, [the, SMALL_SIZE, the, SMALL_SIZE + 2]])
+    await config({ [SMALL_SIZE]: { content: 5 } })
+    await refused('DATA_CORRUPT', read, 'added_tokens', '5')
+  })
+
   const bad: Readonly<Record<string, string>> = {
     'no JSON': '{"model":',
     'no object': '[1]',
