@@ -40,7 +40,8 @@ export class Tokenizer {
     // Programs without a tokenizer do not load it.
     const { Tokenizer: Made } = require('@huggingface/tokenizers') as typeof TokenizersLibrary
     const { normalizer = null, pre_tokenizer: preTokenizer = null } = checked.json
-    const exact = { ...checked.json, normalizer: exactNormalizer(normalizer), pre_tokenizer: exactPreTokenizer(preTokenizer, file) }
+    const splitting = exactPreTokenizer(asConfigured(preTokenizer, checked.config), file)
+    const exact = { ...checked.json, normalizer: exactNormalizer(normalizer), pre_tokenizer: splitting }
     try {
       return new Tokenizer(files, checked, new Made(exact, checked.config), file)
     } catch (cause) {
@@ -96,6 +97,13 @@ export class Tokenizer {
   #fault(cause: unknown) {
     return corruptFile(this.#file, { expected: 'a tokenizer of BPE', found: messageOf(cause).split('\n')[0]!, cause })
   }
+}
+
+/** GPT-2's class of transformers takes from the config, not from tokenizer.json, whether a text gets a space before it. */
+function asConfigured(preTokenizer: unknown, { tokenizer_class: type, add_prefix_space: adds }: CheckedTokenizer['config']): unknown {
+  const isByteLevel = (Object(preTokenizer) as { readonly type?: unknown }).type === 'ByteLevel'
+  const isSaid = typeof type === 'string' && /^GPT2Tokenizer(Fast)?$/.test(type) && typeof adds === 'boolean'
+  return isByteLevel && isSaid ? { ...(preTokenizer as object), add_prefix_space: adds } : preTokenizer
 }
 
 /** Whether a text may be cut between a letter and a space before a letter: no token of a byte-level tokenizer crosses that, but for those that were added. */

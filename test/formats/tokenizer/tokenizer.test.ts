@@ -58,6 +58,17 @@ describe('A tokenizer', () => {
     await refused('DATA_CORRUPT', read, 'added_tokens', '5')
   })
 
+  it('puts a space before a text if the config of GPT-2 says so', () => {
+    const { the, Ġthe } = SMALL_VOCABULARY
+    const first = (config: object) =>
+      Tokenizer.of({ json: smallTokenizer(), config: JSON.stringify(config) }, 'small').encode('the other')[0]
+    for (const type of ['GPT2Tokenizer', 'GPT2TokenizerFast']) {
+      expect(first({ tokenizer_class: type, add_prefix_space: true })).to.equal(Ġthe)
+      expect(first({ tokenizer_class: type, add_prefix_space: false })).to.equal(the)
+    }
+    expect(first({ tokenizer_class: 'PreTrainedTokenizerFast', add_prefix_space: true })).to.equal(the)
+  })
+
   const bad: Readonly<Record<string, string>> = {
     'no JSON': '{"model":',
     'no object': '[1]',
