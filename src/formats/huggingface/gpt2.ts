@@ -4,20 +4,10 @@ import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
 import { gptOfForm, type GptActivation, type GptForm } from '../../model/zoo/gpt.js'
 import { checked, type PlainObject } from '../json-file.js'
+import { activationOf, nameOfActivation } from './activations.js'
 import { computesAs, type Architecture } from './architecture.js'
 import { refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
-
-/** Names of the same function: `gelu_fast` and `gelu_pytorch_tanh` compute what `gelu_new` does. */
-const ACTIVATIONS: Readonly<Record<string, GptActivation>> = {
-  gelu_new: 'geluTanh',
-  gelu_fast: 'geluTanh',
-  gelu_pytorch_tanh: 'geluTanh',
-  gelu: 'gelu',
-  relu: 'relu',
-  silu: 'silu',
-  swish: 'silu'
-}
 
 const rate = v.pipe(v.number(), v.minValue(0), v.ltValue(1))
 
@@ -28,7 +18,6 @@ const schema = v.looseObject({
   n_layer: v.optional(size(1000), 12),
   n_head: v.optional(size(2 ** 16), 12),
   n_inner: v.nullish(size(2 ** 18)),
-  activation_function: v.optional(v.picklist(Object.keys(ACTIVATIONS)), 'gelu_new'),
   layer_norm_epsilon: v.optional(v.pipe(v.number(), v.gtValue(0), v.ltValue(1)), 1e-5),
   embd_pdrop: v.optional(rate, 0.1),
   resid_pdrop: v.optional(rate, 0.1),
@@ -71,7 +60,7 @@ export const gpt2: Architecture = {
       heads: given.n_head,
       width: given.n_embd,
       inner: given.n_inner ?? 4 * given.n_embd,
-      activation: ACTIVATIONS[given.activation_function]!,
+      activation: activationOf(config, 'activation_function', { file, usual: 'geluTanh' }),
       epsilon: given.layer_norm_epsilon,
       tied: given.tie_word_embeddings,
       embeddingDropout: given.embd_pdrop,
@@ -104,7 +93,7 @@ export const gpt2: Architecture = {
       n_layer: form.layers,
       n_head: form.heads,
       n_inner: form.inner === 4 * form.width ? null : form.inner,
-      activation_function: Object.keys(ACTIVATIONS).find((name) => ACTIVATIONS[name] === form.activation),
+      activation_function: nameOfActivation(form.activation),
       layer_norm_epsilon: form.epsilon,
       resid_pdrop: form.dropout,
       embd_pdrop: form.embeddingDropout,
@@ -154,7 +143,7 @@ function formOf({ input, layers }: Model): GptForm | undefined {
   const expand = inBlocks.find((layer) => layer.kind === 'linear' && layer.name === 'expand') as
     Extract<Layer, { kind: 'linear' }> | undefined
   const norm = layers.find((layer) => layer.kind === 'layerNorm')
-  const activation = activationOf(inBlocks)
+  const activation = activationIn(inBlocks)
   const head = layers.at(-1)
   if (table?.kind !== 'embedding' || head?.kind !== 'linear' || !attention || !expand || !norm || !activation) return undefined
   const { tokens, features: width } = table
@@ -178,7 +167,7 @@ function rateOf(layers: readonly Layer[]): number {
   return layers.find((layer) => layer.kind === 'dropout')?.rate ?? 0
 }
 
-function activationOf(layers: readonly Layer[]): GptActivation | undefined {
+function activationIn(layers: readonly Layer[]): GptActivation | undefined {
   for (const layer of layers) {
     if (layer.kind === 'gelu') return layer.approximate === 'tanh' ? 'geluTanh' : 'gelu'
     if (layer.kind === 'relu' || layer.kind === 'silu') return layer.kind

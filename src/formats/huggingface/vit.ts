@@ -4,6 +4,7 @@ import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
 import { vitOfForm, type VitForm } from '../../model/zoo/vit.js'
 import { checked } from '../json-file.js'
+import { activationOf, nameOfActivation } from './activations.js'
 import { computesAs, type Architecture } from './architecture.js'
 import { classesOf, lossOf, problemOf, refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
@@ -13,7 +14,6 @@ const schema = v.looseObject({
   num_hidden_layers: v.optional(size(1000), 12),
   num_attention_heads: v.optional(size(2 ** 16), 12),
   intermediate_size: v.optional(size(2 ** 18), 3072),
-  hidden_act: v.optional(v.picklist(['gelu', 'gelu_new', 'gelu_pytorch_tanh']), 'gelu'),
   hidden_dropout_prob: v.optional(v.pipe(v.number(), v.minValue(0), v.ltValue(1)), 0),
   layer_norm_eps: v.optional(v.pipe(v.number(), v.gtValue(0), v.ltValue(1)), 1e-12),
   image_size: v.optional(size(8192), 224),
@@ -45,7 +45,7 @@ export const vit: Architecture = {
       width,
       inner: given.intermediate_size,
       patch,
-      tanh: given.hidden_act !== 'gelu',
+      tanh: activationOf(config, 'hidden_act', { file, usual: 'gelu', only: ['gelu', 'geluTanh'] }) === 'geluTanh',
       epsilon: given.layer_norm_eps,
       dropout: given.hidden_dropout_prob
     }
@@ -81,7 +81,7 @@ export const vit: Architecture = {
       num_hidden_layers: form.layers,
       num_attention_heads: form.heads,
       intermediate_size: form.inner,
-      hidden_act: form.tanh ? 'gelu_new' : 'gelu',
+      hidden_act: nameOfActivation(form.tanh ? 'geluTanh' : 'gelu'),
       hidden_dropout_prob: form.dropout,
       attention_probs_dropout_prob: 0,
       layer_norm_eps: form.epsilon,

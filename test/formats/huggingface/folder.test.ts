@@ -369,7 +369,9 @@ describe('A Hugging Face folder', function () {
     it('with a config that asks for what is not computed, or for nonsense', async () => {
       await config({ scale_attn_by_inverse_layer_idx: true })
       await refused('UNSUPPORTED_OPERATOR', () => readFolder(path), 'scale_attn_by_inverse_layer_idx')
-      await config({ scale_attn_by_inverse_layer_idx: false, n_embd: -4 })
+      await config({ scale_attn_by_inverse_layer_idx: false, activation_function: 'mish' })
+      await refused('UNSUPPORTED_OPERATOR', () => readFolder(path), 'activation_function: received "mish"', 'gelu_python')
+      await config({ activation_function: 'gelu_python', n_embd: -4 })
       await refused('DATA_CORRUPT', () => readFolder(path), 'n_embd', '-4')
       await config({ n_embd: 9 })
       await refused('SHAPE_MISMATCH', () => readFolder(path), 'n_embd')
