@@ -57,14 +57,15 @@ export function readObject(path: string, limits: JsonLimits = SMALL): PlainObjec
   return parseObject(readText(path, limits.bytes), path, limits)
 }
 
-/** What a schema makes of an object of a file. Throws DATA_CORRUPT that names the first member at fault. */
-export function checked<Output>(schema: v.GenericSchema<unknown, Output>, value: unknown, file: string): Output {
+/** What a schema makes of an object of a file. Throws DATA_CORRUPT that names the first member at fault, and `fix` if another copy would not help. */
+export function checked<Output>(schema: v.GenericSchema<unknown, Output>, value: unknown, file: string, fix?: string): Output {
   const parsed = v.safeParse(schema, value)
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
   throw corruptFile(file, {
     where: v.getDotPath(issue) ?? 'the object',
     expected: issue.expected ?? 'another value',
-    found: shown(issue.input)
+    found: shown(issue.input),
+    ...(fix !== undefined && { fix })
   })
 }

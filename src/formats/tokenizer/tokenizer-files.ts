@@ -19,6 +19,9 @@ const LIMITS: JsonLimits = { bytes: 2 ** 26, values: 2 ** 21 }
 
 const MOST_TOKENS = 2 ** 20
 
+/** What to do about a tokenizer that is whole, but of another kind. */
+export const ANOTHER = 'use another tokenizer: those of byte pairs (BPE) are read'
+
 const token = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(MOST_TOKENS - 1))
 
 const schema = v.looseObject({
@@ -57,7 +60,7 @@ export interface CheckedTokenizer {
 /** Throws DATA_CORRUPT; `file` names the origin. */
 export function checkTokenizer({ json, config }: TokenizerFiles, file: string): CheckedTokenizer {
   const parsed = parseObject(json, file, LIMITS)
-  const { model, added_tokens: added } = checked(schema, parsed, file)
+  const { model, added_tokens: added } = checked(schema, parsed, file, ANOTHER)
   refuseSlowPatterns(parsed, file)
   const tokens = [...Object.values(model.vocab), ...(added ?? []).map(({ id }) => id)]
   if (Object.keys(model.vocab).length === 0) throw corruptFile(file, { where: 'model.vocab', expected: 'tokens', found: 'none' })

@@ -1,10 +1,10 @@
 import type * as TokenizersLibrary from '@huggingface/tokenizers'
 import type { Tokenizer as Library } from '@huggingface/tokenizers'
 import { createRequire } from 'node:module'
-import { messageOf } from '../../errors.js'
+import { messageOf, type ArbalestError } from '../../errors.js'
 import { corruptFile } from '../file-errors.js'
 import { exactNormalizer, exactPreTokenizer } from './exact-patterns.js'
-import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from './tokenizer-files.js'
+import { ANOTHER, checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from './tokenizer-files.js'
 
 const require = createRequire(import.meta.url)
 
@@ -45,7 +45,7 @@ export class Tokenizer {
     try {
       return new Tokenizer(files, checked, new Made(exact, checked.config), file)
     } catch (cause) {
-      throw corruptFile(file, { expected: 'a tokenizer of BPE', found: messageOf(cause).split('\n')[0]!, cause })
+      throw unreadable(file, cause)
     }
   }
 
@@ -65,7 +65,7 @@ export class Tokenizer {
     try {
       return known.length === 0 ? '' : this.#library.decode(known, { skip_special_tokens: false, clean_up_tokenization_spaces: false })
     } catch (cause) {
-      throw this.#fault(cause)
+      throw unreadable(this.#file, cause)
     }
   }
 
@@ -84,7 +84,7 @@ export class Tokenizer {
     try {
       ids = this.#library.encode(text, { add_special_tokens: false }).ids
     } catch (cause) {
-      throw this.#fault(cause)
+      throw unreadable(this.#file, cause)
     }
     if (ids.every((id): id is number => Number.isSafeInteger(id) && (id as number) >= 0 && (id as number) < this.size)) return ids
     throw corruptFile(this.#file, {
@@ -93,10 +93,11 @@ export class Tokenizer {
       fix: 'use another tokenizer'
     })
   }
+}
 
-  #fault(cause: unknown) {
-    return corruptFile(this.#file, { expected: 'a tokenizer of BPE', found: messageOf(cause).split('\n')[0]!, cause })
-  }
+/** What the library cannot compute, such as a normalizer that it does not know. */
+function unreadable(file: string, cause: unknown): ArbalestError {
+  return corruptFile(file, { expected: 'a tokenizer of BPE', found: messageOf(cause).split('\n')[0]!, fix: ANOTHER, cause })
 }
 
 /** GPT-2's class of transformers takes from the config, not from tokenizer.json, whether a text gets a space before it. */

@@ -90,6 +90,17 @@ describe('A tokenizer', () => {
       expect(error.message).to.not.include('\n')
     })
 
+  it('of another kind is not said to be damaged', async () => {
+    const others = [
+      'another model',
+      'tokens that begin otherwise within a word',
+      'a token that is none within a word',
+      'a pre-tokenizer that is not known'
+    ]
+    for (const other of others)
+      await refused('DATA_CORRUPT', () => Tokenizer.of({ json: bad[other]! }, 'f'), 'use another tokenizer', 'BPE')
+  })
+
   for (const [what, path] of Object.entries({
     'has a null character': 'a\0b',
     'is too long': 'x'.repeat(300),
