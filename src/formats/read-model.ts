@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { ArbalestError, invalidOption, shown, warn } from '../errors.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, type Value } from '../model/graph.js'
@@ -15,7 +16,7 @@ import {
   type SampleEncoding
 } from './encoding.js'
 import { corruptFile } from './file-errors.js'
-import { isHuggingFaceFolder } from './huggingface/folder.js'
+import { isHuggingFaceFolder, readFolder } from './huggingface/folder.js'
 import { readFolderModel } from './huggingface/read-folder-model.js'
 import type { ReadModelOptions } from './import-options.js'
 import { importFile, namedTensors, type ReadModel } from './import-weights.js'
@@ -74,8 +75,21 @@ async function describedModel(metadata: Metadata, elementCount: number, path: st
       found: `a model of ${needed} parameters`
     })
   }
-  const message = `model: received none; ${path} does not describe its model: give it with \`model\` (--model NAME)`
+  const folder = dirname(path)
+  const way = describesModel(folder) ? `name its folder, ${folder}, whose config.json does, or ` : ''
+  const message = `model: received none; ${path} does not describe its model: ${way}give it with \`model\` (--model NAME)`
   throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
+}
+
+/** Whether a folder is one of transformers that can be read. */
+function describesModel(folder: string): boolean {
+  if (!isHuggingFaceFolder(folder)) return false
+  try {
+    readFolder(folder)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A file from elsewhere does not say how images were cropped: zoo models of photographs were measured with the usual crop, as their normalisation is the usual one. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ArbalestError, unknownName } from '../../errors.js'
+import { ArbalestError, printable, unknownName } from '../../errors.js'
 import { foundAt, unreadableFile } from '../file-errors.js'
 import { readObject, readText, type PlainObject } from '../json-file.js'
 import { readTokenizerFiles, type TokenizerFiles } from '../tokenizer/tokenizer-files.js'
@@ -67,9 +67,13 @@ export function readFolder(path: string): HuggingFaceFolder {
   }
 }
 
-function architectureOf({ model_type: type }: PlainObject, file: string): Architecture {
+function architectureOf({ model_type: type, architecture: ofTimm }: PlainObject, file: string): Architecture {
   const found = ARCHITECTURES.find((each) => each.type === type)
   if (found) return found
+  if (type === undefined && typeof ofTimm === 'string') {
+    const message = `${file}: it is that of a folder of timm, model ${printable(ofTimm)}; name its ${WEIGHTS}, and give the model of the zoo with its mean and std (--model NAME --input SHAPE --classes COUNT --mean NUMBERS --std NUMBERS)`
+    throw new ArbalestError('UNSUPPORTED_OPERATOR', message, { data: { file, received: ofTimm } })
+  }
   throw unknownName(
     `model_type of ${file}`,
     type,

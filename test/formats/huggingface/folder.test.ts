@@ -366,6 +366,22 @@ describe('A Hugging Face folder', function () {
       await refused('UNKNOWN_NAME', () => train({ initial: path, data: 'tinyshakespeare' }), 'bert', 'gpt2')
     })
 
+    it('of timm, whose weights are read as a file', async () => {
+      await writeFile(join(path, 'config.json'), JSON.stringify({ architecture: 'resnet18', num_classes: 1000, pretrained_cfg: {} }))
+      await refused('UNSUPPORTED_OPERATOR', () => readModel(path), 'a folder of timm, model resnet18', 'model.safetensors', '--mean')
+      const { message } = await refused('INVALID_OPTION', () => readModel(join(path, 'model.safetensors')), 'does not describe its model')
+      expect(message).to.not.include('name its folder')
+    })
+
+    it('in the place of which one of its files is named', async () => {
+      await refused(
+        'INVALID_OPTION',
+        () => readModel(join(path, 'model.safetensors')),
+        'does not describe its model',
+        `name its folder, ${path}`
+      )
+    })
+
     it('with a config that asks for what is not computed, or for nonsense', async () => {
       await config({ scale_attn_by_inverse_layer_idx: true })
       await refused('UNSUPPORTED_OPERATOR', () => readFolder(path), 'scale_attn_by_inverse_layer_idx')
