@@ -80,23 +80,32 @@ async function writeSynced(path: string, text: string): Promise<void> {
 
 /** The class that takes tokenizer.json as it is: that of GPT-2 would put its own way of splitting texts in the place of the tokenizer's. */
 function tokenizerConfig(tokenizer: TokenizerFiles, { name, input }: Model): PlainObject {
-  const end = endOfText(tokenizer, name)?.content
+  const end = endOfText(checkTokenizer(tokenizer, name))
   return {
     tokenizer_class: 'PreTrainedTokenizerFast',
     model_max_length: input[0],
-    ...(end !== undefined && { bos_token: end, eos_token: end, unk_token: end })
+    ...(end !== undefined && { bos_token: end.content, eos_token: end.content, unk_token: end.content })
   }
 }
 
-function endOfText(tokenizer: TokenizerFiles, file: string): CheckedTokenizer['addedTokens'][number] | undefined {
-  return checkTokenizer(tokenizer, file).addedTokens.find(({ content }) => content === '<|endoftext|>')
+function endOfText({ addedTokens }: CheckedTokenizer): CheckedTokenizer['addedTokens'][number] | undefined {
+  return addedTokens.find(({ content }) => content === '<|endoftext|>')
 }
 
-/** Names of classes; or the token that ends a text, for those that transformers would assume are of another vocabulary. */
+/** The number of a token that the tokenizer's config gives a role; that of the token that ends a text in GPT-2's vocabulary if it gives none. */
+function numberOf(role: 'bos_token' | 'eos_token', tokenizer: CheckedTokenizer): number | null {
+  const { [role]: given } = tokenizer.config
+  const content = typeof given === 'string' ? given : (Object(given) as { readonly content?: unknown }).content
+  const { vocab } = tokenizer.json['model'] as { readonly vocab: Readonly<Record<string, number>> }
+  if (typeof content !== 'string') return endOfText(tokenizer)?.id ?? null
+  return tokenizer.addedTokens.find((token) => token.content === content)?.id ?? (Object.hasOwn(vocab, content) ? vocab[content]! : null)
+}
+
+/** Names of classes; or the tokens around a text, for those that transformers would assume are of another vocabulary. */
 function beside({ model, classNames, encoding }: SavedModel): PlainObject {
   if (encoding?.kind === 'language') {
-    const end = endOfText(encoding.tokenizer, model.name)?.id ?? null
-    return { bos_token_id: end, eos_token_id: end }
+    const tokenizer = checkTokenizer(encoding.tokenizer, model.name)
+    return { bos_token_id: numberOf('bos_token', tokenizer), eos_token_id: numberOf('eos_token', tokenizer) }
   }
   const head = model.layers.at(-1)
   if (head?.kind !== 'linear' || head.tied !== undefined) return { bos_token_id: null, eos_token_id: null }

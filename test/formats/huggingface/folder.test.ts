@@ -15,7 +15,7 @@ import type { Tensor } from '../../../src/formats/tensor.js'
 import { Folder } from '../../data/support/files.js'
 import { refused } from '../../support/codes.js'
 import { savedOf } from '../support/saved-of.js'
-import { SMALL_SIZE, smallTokenizer } from '../support/small-tokenizer.js'
+import { SMALL_SIZE, SMALL_VOCABULARY, smallTokenizer } from '../support/small-tokenizer.js'
 import { readModel, saveModel } from '../../../src/formats/model-files.js'
 
 const FORM = {
@@ -76,6 +76,29 @@ describe('A Hugging Face folder', function () {
     const config = JSON.parse(await readFile(join(path, 'tokenizer_config.json'), 'utf8')) as object
     // The class GPT2Tokenizer of transformers splits texts in its own way, whatever tokenizer.json says.
     expect(config).to.include({ tokenizer_class: 'PreTrainedTokenizerFast', model_max_length: 8, eos_token: '<|endoftext|>' })
+  })
+
+  it('says which tokens begin and end a text, those of its tokenizer', async () => {
+    const ends = async (tokenizer: { readonly json: string; readonly config?: string }) => {
+      await rm(path, { recursive: true })
+      await saveModel(`${path}/`, savedOf(GPT, { encoding: { ...LANGUAGE, tokenizer } }))
+      const { bos_token_id, eos_token_id } = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Readonly<
+        Record<string, unknown>
+      >
+      return [bos_token_id, eos_token_id]
+    }
+    const end = SMALL_SIZE - 1
+    const json = smallTokenizer({
+      added_tokens: [
+        { id: end, content: '<|endoftext|>' },
+        { id: end + 1, content: '<s>' }
+      ]
+    })
+    expect(await ends({ json })).to.deep.equal([end, end])
+    const config = (said: object) => ({ json, config: JSON.stringify(said) })
+    expect(await ends(config({ bos_token: '<s>', eos_token: { content: 'the' } }))).to.deep.equal([end + 1, SMALL_VOCABULARY['the']])
+    expect(await ends(config({ bos_token: null, eos_token: '</s>' }))).to.deep.equal([end, null])
+    expect(await ends({ json: smallTokenizer({ added_tokens: [] }) })).to.deep.equal([null, null])
   })
 
   it('may have the embedding twice where the head is tied to it, but no other head', async () => {
