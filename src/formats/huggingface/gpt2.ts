@@ -4,9 +4,8 @@ import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
 import { gptOfForm, type GptActivation, type GptForm } from '../../model/zoo/gpt.js'
 import { checked, type PlainObject } from '../json-file.js'
-import { activationOf, nameOfActivation } from './activations.js'
 import { computesAs, type Architecture } from './architecture.js'
-import { refuseUnsupported, size } from './config-fields.js'
+import { activationOf, nameOfActivation, refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
 
 const rate = v.pipe(v.number(), v.minValue(0), v.ltValue(1))

@@ -4,9 +4,8 @@ import type { Layer } from '../../model/layer.js'
 import type { Model } from '../../model/model.js'
 import { vitOfForm, type VitForm } from '../../model/zoo/vit.js'
 import { checked } from '../json-file.js'
-import { activationOf, nameOfActivation } from './activations.js'
 import { computesAs, type Architecture } from './architecture.js'
-import { classesOf, lossOf, problemOf, refuseUnsupported, size } from './config-fields.js'
+import { activationOf, classesOf, lossOf, nameOfActivation, problemOf, refuseUnsupported, size } from './config-fields.js'
 import type { TensorRule } from './tensor-rules.js'
 
 const schema = v.looseObject({
