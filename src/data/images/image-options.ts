@@ -63,9 +63,9 @@ export const imageOptions = group({
     text: 'length of the shorter side before the centre crop, in pixels',
     otherwise: 'size / 0.875'
   }),
-  /** For the centre crop: whether both sides of an image are scaled to that length, whatever their ratio, which distorts it; those of the folder that `train` begins with (`initial`), else false. */
+  /** For the centre crop: whether both sides of an image are scaled to `resize`, whatever their ratio, which distorts it; as the images of the folder that `train` begins with (`initial`) are, else false. */
   stretch: option(truth(), {
-    text: 'scale both sides of images to that length, which distorts them',
+    text: 'scale both sides of images to images.resize, which distorts them',
     otherwise: 'false'
   }),
   /** The fraction of each class that is held out if there is no folder of test images; 0.1 if omitted. */
