@@ -17,8 +17,6 @@ export interface TensorRule {
   readonly copy?: string
   /** Of their first rows so many are ours. */
   readonly rows?: number
-  /** Theirs has this shape for the same elements. */
-  readonly theirShape?: readonly number[]
 }
 
 /**
@@ -72,7 +70,7 @@ export class RuledTensors implements TensorSource {
   }
 
   /** As the model has it. A shape that does not fit the rule stays as it is, for the import to refuse. */
-  #entry({ theirs, turned: isTurned, rows, theirShape }: TensorRule): TensorEntry {
+  #entry({ theirs, turned: isTurned, rows }: TensorRule): TensorEntry {
     const entries = theirs.map((name) => this.#source.tensors.get(name)!)
     const [first] = entries as [TensorEntry, ...TensorEntry[]]
     const type = entries.find((entry) => entry.type !== first.type)?.type ?? first.type
@@ -81,17 +79,16 @@ export class RuledTensors implements TensorSource {
       ? [entries.reduce((sum, { shape }) => sum + (shape[0] ?? 1), 0), ...rest]
       : [...first.shape]
     const shape = entries.length > 1 ? together : first.shape
-    return { ...first, type, shape: shapeOf(shape, { isTurned, rows, theirShape }) }
+    return { ...first, type, shape: shapeOf(shape, { isTurned, rows }) }
   }
 }
 
 function shapeOf(
   shape: readonly number[],
-  { isTurned, rows, theirShape }: { isTurned: boolean | undefined; rows: number | undefined; theirShape: readonly number[] | undefined }
+  { isTurned, rows }: { readonly isTurned: boolean | undefined; readonly rows: number | undefined }
 ): readonly number[] {
   if (isTurned === true && shape.length === 2) return [shape[1]!, shape[0]!]
-  const own = theirShape && shape.length === theirShape.length && shape[0] === 1 ? shape.slice(1) : shape
-  return rows !== undefined && own.length > 1 && own[0]! > rows ? [rows, ...own.slice(1)] : own
+  return rows !== undefined && shape.length > 1 && shape[0]! > rows ? [rows, ...shape.slice(1)] : shape
 }
 
 function joinedOf(parts: readonly Float32Array[]): Float32Array {
@@ -128,13 +125,9 @@ export function theirTensors(
   return theirs
 }
 
-function partOf(
-  { shape, data }: Tensor<Float32Array>,
-  { theirs, turned: isTurned, theirShape }: TensorRule,
-  part: number
-): Tensor<Float32Array> {
+function partOf({ shape, data }: Tensor<Float32Array>, { theirs, turned: isTurned }: TensorRule, part: number): Tensor<Float32Array> {
   if (isTurned === true) return { shape: [shape[1]!, shape[0]!], data: turned(data, shape) }
-  if (theirs.length === 1) return { shape: theirShape ?? shape, data }
+  if (theirs.length === 1) return { shape, data }
   const size = data.length / theirs.length
   return { shape: [shape[0]! / theirs.length, ...shape.slice(1)], data: data.subarray(part * size, (part + 1) * size) }
 }
