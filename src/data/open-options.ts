@@ -17,7 +17,7 @@ export interface OpenDatasetOptions {
   readonly context?: number | undefined
   /** The folder of a tokenizer, a tokenizer.json, or what it has, for texts only: its tokens instead of characters. */
   readonly tokenizer?: string | TokenizerFiles | undefined
-  /** Tokens that the model has, if that are more than the tokenizer's. */
+  /** Tokens that the model has; as many as the tokenizer if omitted. */
   readonly vocabulary?: number | undefined
 }
 

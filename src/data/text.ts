@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { ArbalestError, invalidOption } from '../errors.js'
+import { ArbalestError, invalidOption, shown } from '../errors.js'
 import { corruptFile } from '../formats/file-errors.js'
 import { tokenizerFilesOf, type TokenizerFiles } from '../formats/tokenizer/tokenizer-files.js'
 import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
@@ -26,7 +26,7 @@ export interface TextDatasetOptions {
   readonly context?: number
   /** The folder of a tokenizer (tokenizer.json, or vocab.json and merges.txt), or a tokenizer.json: its tokens instead of characters. */
   readonly tokenizer?: string | TokenizerFiles
-  /** Tokens that the model has, if that are more than the tokenizer's. */
+  /** Tokens that the model has; as many as the tokenizer if omitted. */
   readonly vocabulary?: number
   /** The fraction of the text, taken from its end, that becomes the test set: between 0 and 1, 0.1 if omitted. */
   readonly testFraction?: number
@@ -50,10 +50,11 @@ export async function openText(options: TextDatasetOptions): Promise<StoredDatas
   if (text !== undefined && file !== undefined) throw invalidOption('file', file, 'leave it out: text is given')
   if (file !== undefined) await checkRegularFile(file)
   const read = () => (text === undefined ? textIn(file!) : [text])
-  const by = tokenizer === undefined ? undefined : tokenizerOf(tokenizer, wanted)
+  const by = tokenizer === undefined ? undefined : tokenizerOf(tokenizer)
   const { vocabulary, tokens } = by
     ? { vocabulary: undefined, tokens: await tokensOf(name, read(), by) }
     : await characters(name, file, read)
+  if (by && wanted !== undefined) checkKnown(tokens, by, wanted)
   const test = Math.round(tokens.length * testFraction)
   if (Math.min(test, tokens.length - test) <= context)
     throw invalidOption(
@@ -62,7 +63,7 @@ export async function openText(options: TextDatasetOptions): Promise<StoredDatas
       `the text has ${tokens.length} ${by ? 'tokens' : 'characters'}, ${test} of them for testing: use a smaller context or a longer text`
     )
   if (vocabulary && vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text with at least two different characters')
-  const classes = vocabulary?.length ?? Math.max(by!.size, wanted ?? 0)
+  const classes = vocabulary?.length ?? wanted ?? by!.size
   return {
     name,
     sample: [context],
@@ -78,13 +79,18 @@ export async function openText(options: TextDatasetOptions): Promise<StoredDatas
 }
 
 /** Throws INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT. */
-function tokenizerOf(given: string | TokenizerFiles, vocabulary: number | undefined): Tokenizer {
-  const tokenizer = typeof given === 'string' ? Tokenizer.of(tokenizerFilesOf(given, 'tokenizer'), given) : Tokenizer.of(given, 'tokenizer')
-  if (vocabulary === undefined || tokenizer.size <= vocabulary) return tokenizer
+function tokenizerOf(given: string | TokenizerFiles): Tokenizer {
+  return typeof given === 'string' ? Tokenizer.of(tokenizerFilesOf(given, 'tokenizer'), given) : Tokenizer.of(given, 'tokenizer')
+}
+
+/** A tokenizer may have tokens that its model lacks, such as one for padding that was added later: only a text must not have them. Throws SHAPE_MISMATCH. */
+function checkKnown(tokens: Int32Array, tokenizer: Tokenizer, vocabulary: number): void {
+  const unknown = tokens.find((token) => token >= vocabulary)
+  if (unknown === undefined) return
   throw new ArbalestError(
     'SHAPE_MISMATCH',
-    `tokenizer: it has ${tokenizer.size} tokens, and the model ${vocabulary}; use the model's own tokenizer`,
-    { data: { tokens: tokenizer.size, vocabulary } }
+    `tokenizer: the text has its token ${unknown} (${shown(tokenizer.decode([unknown]))}), and the model has ${vocabulary} tokens; use the model's own tokenizer, or a text without that token`,
+    { data: { token: unknown, tokens: tokenizer.size, vocabulary } }
   )
 }
 

@@ -62,7 +62,7 @@ export interface TextEncoding {
 export interface LanguageEncoding {
   readonly kind: 'language'
   readonly tokenizer: TokenizerFiles
-  /** Of the model: at least as many as the tokenizer has. */
+  /** Of the model. Where a tokenizer has more, no text has those. */
   readonly vocabulary: number
   /** Tokens of a window. */
   readonly length: number

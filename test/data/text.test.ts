@@ -5,6 +5,7 @@ import { tokenise } from '../../src/data/text.js'
 import { openDataset } from '../../src/data/open.js'
 import { refused } from '../support/codes.js'
 import { requireData } from '../support/data.js'
+import { SMALL_SIZE, smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { Folder } from './support/files.js'
 import { datasetFromText } from '../../src/data/datasets.js'
 
@@ -19,6 +20,20 @@ describe('datasetFromText', () => {
     expect([train.samples.length, test.samples.length]).to.deep.equal([90, 10])
     // Each window needs the character after its last.
     expect([train.count, test.count, train.stride]).to.deep.equal([22, 2, 4])
+  })
+
+  it('takes a tokenizer with more tokens than the model, unless the text has one of those', async () => {
+    const added = [{ id: SMALL_SIZE, content: '<pad>' }]
+    const tokenizer = { json: smallTokenizer({ added_tokens: added }) }
+    const opened = (text: string, vocabulary?: number) =>
+      datasetFromText({ text: text.repeat(20), context: 4, tokenizer, ...(vocabulary && { vocabulary }) })
+    const { classes, encoding } = await opened('the other and ', SMALL_SIZE)
+    expect([classes, (encoding as { vocabulary: number }).vocabulary]).to.deep.equal([SMALL_SIZE, SMALL_SIZE])
+    expect([(await opened('the <pad>')).classes, (await opened('the <pad>', SMALL_SIZE + 9)).classes]).to.deep.equal([
+      SMALL_SIZE + 1,
+      SMALL_SIZE + 9
+    ])
+    await refused('SHAPE_MISMATCH', () => opened('the <pad>', SMALL_SIZE), `its token ${SMALL_SIZE} ("<pad>")`, `${SMALL_SIZE} tokens`)
   })
 
   it('reads a file in UTF-8 and says what is wrong with another', async () => {
