@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { builtin } from './builtin-modules.js'
 import { ArbalestError, isError, messageOf, shown, type ErrorCode } from './errors.js'
+import { builtin, REQUIRES_MODULES } from './node.js'
 
 /** The option that names a user's module. */
 export interface ModuleMention {
@@ -26,7 +26,7 @@ let byRequire = false
  * package (tsx), or fail (Jest).
  */
 export function loadByRequire(): void {
-  byRequire = process.features.require_module
+  byRequire = REQUIRES_MODULES
 }
 
 /** The exports of the module at this address, in JavaScript or TypeScript. */

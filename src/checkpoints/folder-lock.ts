@@ -1,9 +1,10 @@
 import { constants } from 'node:fs'
-import { copyFile, lstat, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises'
+import { copyFile, lstat, readFile, rename, rm, type FileHandle } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { lockFile } from '../engine/file-lock.js'
 import { ArbalestError, messageOf, warn } from '../errors.js'
+import { openFile } from '../node.js'
 import { hasEnded, holderIn, nameOf, thisProcess, type LockHolder } from './lock-holder.js'
 
 /** The locked file; it names the process that holds it. */
@@ -72,7 +73,7 @@ export class FolderLock implements AsyncDisposable {
 
 async function openForOwner(folder: string, path: string): Promise<FileHandle> {
   try {
-    return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, MODE)
+    return await openFile(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, MODE)
   } catch (error) {
     if (codeOf(error) !== 'EACCES') throw error
     const message = `checkpoint.dir: received ${folder}; a run of another user has left ${path}: delete it if that run has ended, or name another folder`
@@ -97,7 +98,7 @@ async function makeExisting(folder: string): Promise<string> {
   const path = join(folder, EXISTING)
   for (;;) {
     try {
-      await using handle = await open(path, 'wx', MODE)
+      await using handle = await openFile(path, 'wx', MODE)
       await sign(handle)
       return path
     } catch (error) {

@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
@@ -7,6 +7,7 @@ import { ArbalestError, messageOf } from '../errors.js'
 import { corruptFile, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { replaceFile } from '../formats/write-file.js'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
+import { openFile } from '../node.js'
 
 /** The contents of a checkpoint's folder. It is written last: a folder that has a manifest was written completely. */
 export interface Manifest {
@@ -119,7 +120,7 @@ async function measured(path: string, failure: (path: string, cause: unknown) =>
 async function readText(path: string): Promise<string> {
   checkLength(path, await sizeOf(path))
   try {
-    await using handle = await open(path)
+    await using handle = await openFile(path)
     return await handle.readFile('utf8')
   } catch (cause) {
     throw unread(path, cause)

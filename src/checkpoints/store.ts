@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { access, constants, copyFile, mkdir, open, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises'
+import { access, constants, copyFile, mkdir, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ArbalestError, messageOf, printable, warn } from '../errors.js'
 import { isDeniedByNode, isOfFullDisk, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
+import { openFile } from '../node.js'
 import type { Monitored } from '../options/until.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
@@ -273,12 +274,12 @@ async function clearing(what: string, clear: () => Promise<void>): Promise<void>
 
 async function copySynced(from: string, to: string): Promise<void> {
   await copyFile(from, to)
-  await using handle = await open(to, 'r+')
+  await using handle = await openFile(to, 'r+')
   await handle.sync()
 }
 
 /** Writes the folder's entries to the disk. */
 export async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder)
+  await using handle = await openFile(folder)
   await handle.sync()
 }

@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
 import type * as Launcher from '../hosts/launcher.js'
 import type * as Tenants from '../hosts/tenants.js'
+import { REQUIRES_MODULES } from '../node.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
@@ -15,7 +16,7 @@ const require = createRequire(import.meta.url)
 
 /** Loads modules one after the other, where `require` takes ES modules. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
 async function load(path: string): Promise<unknown> {
-  return process.features.require_module ? require(path) : import(new URL(path, import.meta.url).href)
+  return REQUIRES_MODULES ? require(path) : import(new URL(path, import.meta.url).href)
 }
 
 const { isHubProcess } = (await load('../hosts/launcher.js')) as typeof Launcher

@@ -1,7 +1,8 @@
-import { open, stat, type FileHandle } from 'node:fs/promises'
+import { stat, type FileHandle } from 'node:fs/promises'
 import { LineSplitter } from '../observe/line-splitter.js'
 import { logsOf } from '../observe/read-runs.js'
 import { parsedLine } from '../observe/runs-of-log.js'
+import { openFile } from '../node.js'
 import { RunBoard } from './run-board.js'
 import type { DashboardSource } from './dashboard.js'
 
@@ -72,7 +73,7 @@ export class LogFollower implements DashboardSource {
     const { size, mtimeMs } = await stat(log.path)
     log.isQuiet = Date.now() - mtimeMs > 1_000 * SILENCE
     if (size === log.position) return
-    await using file = await open(log.path, 'r')
+    await using file = await openFile(log.path, 'r')
     // A file that has become shorter is another one.
     if (size < log.position) Object.assign(log, { position: 0, lines: new LineSplitter() })
     while (log.position < size) {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ArbalestError, isError, messageOf } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { openFile } from '../node.js'
 import { allocate } from './checks.js'
 
 /** Bytes that are read or decompressed at a time. */
@@ -100,7 +101,7 @@ async function readMagic(file: string): Promise<{ magic: string; size: number }>
     const found = await stat(file)
     // Opening a pipe would block until it has a writer.
     if (!found.isFile()) throw new Error('not a file')
-    handle = await open(file)
+    handle = await openFile(file)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(6), 0, 6, 0)
     return { magic: buffer.subarray(0, bytesRead).toString('hex'), size: found.size }
   } catch (cause) {

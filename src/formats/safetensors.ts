@@ -1,5 +1,6 @@
-import { open, stat, type FileHandle } from 'node:fs/promises'
+import { stat, type FileHandle } from 'node:fs/promises'
 import { ArbalestError, invalidOption, shown } from '../errors.js'
+import { openFile } from '../node.js'
 import { ELEMENT_TYPES, elementTypeOf, type ElementTypeName, checkTensor, type Tensor } from './tensor.js'
 import { corruptFile, unreadableFile } from './file-errors.js'
 import { check } from '../schema/faults.js'
@@ -42,7 +43,7 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
   /** Throws DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT, and INVALID_OPTION for what is no path. */
   static async open(path: string): Promise<SafetensorsFile> {
     check(safetensorsPath, path, { path: 'path' })
-    const handle = await openFile(path)
+    const handle = await openRegularFile(path)
     try {
       const { size } = await handle.stat()
       if (size < LENGTH_BYTES)
@@ -201,11 +202,11 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1')
 }
 
-async function openFile(path: string): Promise<FileHandle> {
+async function openRegularFile(path: string): Promise<FileHandle> {
   try {
     // Opening a pipe would block until it has a writer.
     if (!(await stat(path)).isFile()) throw new Error('not a file')
-    return await open(path)
+    return await openFile(path)
   } catch (cause) {
     throw unreadableFile(path, cause)
   }

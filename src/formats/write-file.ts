@@ -1,8 +1,8 @@
 import { mkdirSync, statSync, writeSync, type Stats } from 'node:fs'
-import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtin } from '../builtin-modules.js'
 import { ArbalestError } from '../errors.js'
+import { builtin, openFile } from '../node.js'
 import { unwritableFile } from './file-errors.js'
 
 /** The most bytes of one write call: a longer call would block one of the few threads that serve all file operations of the process. */
@@ -119,7 +119,7 @@ export function temporaryName(path: string): string {
 }
 
 async function withFile(path: string, flags: string, use: (handle: FileHandle) => Promise<void>): Promise<void> {
-  const handle = await open(path, flags)
+  const handle = await openFile(path, flags)
   try {
     await use(handle)
   } finally {

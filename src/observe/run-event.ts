@@ -1,4 +1,4 @@
-import { builtin } from '../builtin-modules.js'
+import { builtin } from '../node.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Model } from '../model/model.js'
 import type { RunEvent } from './events.js'

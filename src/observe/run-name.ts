@@ -1,4 +1,4 @@
-import { builtin } from '../builtin-modules.js'
+import { builtin } from '../node.js'
 
 /** The name of a run in logs, pages and metrics. Names sort by time, and two runs of the same second differ: 20260131-235959-1f3a. */
 export function newRunName(now = new Date()): string {

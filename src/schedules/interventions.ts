@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { builtin } from '../builtin-modules.js'
+import { builtin } from '../node.js'
 import type { RuleChange } from '../engine/contract.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, variants, type GivenOptions } from '../schema/group.js'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { open, stat, type FileHandle } from 'node:fs/promises'
+import { stat, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolder, replaceFile, writeAll } from '../../formats/write-file.js'
+import { openFile } from '../../node.js'
 import { cacheFolder } from '../cache-folder.js'
 
 /** Changes with the images that the generator draws: files of other versions are not read. */
@@ -34,7 +35,7 @@ async function readKept(file: string, arrays: readonly Uint8Array[]): Promise<bo
   // Before it is opened: to open a pipe waits for its writer.
   const found = await stat(file)
   if (!found.isFile() || found.size !== size) return false
-  const handle = await open(file)
+  const handle = await openFile(file)
   try {
     const sum = Buffer.alloc(SUM_BYTES)
     await fill(handle, sum)

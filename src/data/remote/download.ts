@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dirname } from 'node:path'
 import { ArbalestError, isError, messageOf, shown } from '../../errors.js'
 import { unreadableFile, unwritableFile } from '../../formats/file-errors.js'
 import { makeFolder, writeAll } from '../../formats/write-file.js'
+import { openFile } from '../../node.js'
 import type { RemoteFile } from './sources.js'
 
 /** How far the download of a file is. */
@@ -138,7 +139,7 @@ function beginOf({ status, headers }: Response, asked: number): number | undefin
 
 async function openPart(part: string, begin: number): Promise<FileHandle> {
   try {
-    const file = await open(part, begin > 0 ? 'a' : 'w')
+    const file = await openFile(part, begin > 0 ? 'a' : 'w')
     return file
   } catch (cause) {
     throw unwritableFile(part, cause)

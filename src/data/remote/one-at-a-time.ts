@@ -1,10 +1,11 @@
-import { lstat, open, rm, type FileHandle } from 'node:fs/promises'
+import { lstat, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockFile } from '../../engine/file-lock.js'
 import { ArbalestError } from '../../errors.js'
 import { unwritableFile } from '../../formats/file-errors.js'
 import { makeFolder } from '../../formats/write-file.js'
+import { openFile } from '../../node.js'
 
 /** Milliseconds after which a lock that another process has is tried again. */
 const POLL = 500
@@ -41,7 +42,7 @@ export async function oneAtATime<T>(path: string, { waiting, signal }: Waiting, 
 async function openLock(path: string, lock: string): Promise<FileHandle> {
   try {
     makeFolder(dirname(path))
-    return await open(lock, 'a')
+    return await openFile(lock, 'a')
   } catch (cause) {
     throw unwritableFile(path, cause)
   }

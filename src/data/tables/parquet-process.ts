@@ -1,7 +1,8 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { parquetMetadataAsync, parquetRead, parquetSchema, type AsyncBuffer, type Compressors, type RowGroup } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { messageOf } from '../../errors.js'
+import { openFile } from '../../node.js'
 import { endWithParent } from '../../runtime/end-with-parent.js'
 
 /** What the reader of a Parquet file asks its process for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
@@ -28,7 +29,7 @@ process.on('message', (request: ParquetRequest) => void read(request).then((made
 /** Answers a request: an exception of any kind is a message. */
 async function read(request: ParquetRequest): Promise<ParquetAnswer> {
   try {
-    await using handle = await open(request.file)
+    await using handle = await openFile(request.file)
     const { size } = await handle.stat()
     return await answer(request, bufferOf(handle, size))
   } catch (error) {

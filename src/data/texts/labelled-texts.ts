@@ -1,4 +1,4 @@
-import { open, stat, type FileHandle } from 'node:fs/promises'
+import { stat, type FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ArbalestError, invalidOption, shown } from '../../errors.js'
 import type { TextEncoding } from '../../formats/encoding.js'
@@ -6,6 +6,7 @@ import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { tokenizerFilesOf, type TokenizerFiles } from '../../formats/tokenizer/tokenizer-files.js'
 import { Tokenizer } from '../../formats/tokenizer/tokenizer.js'
 import { NO_AUGMENTATION } from '../../model/augmentation.js'
+import { openFile } from '../../node.js'
 import { check } from '../../schema/faults.js'
 import type { CheckedOptions } from '../../schema/group.js'
 import type { StoredDataset } from '../dataset.js'
@@ -162,7 +163,7 @@ const MOST_BYTES = 4
 async function beginningOf(file: string, length: number): Promise<string> {
   const bytes = allocate(length + 3, file)
   try {
-    await using handle = await open(file)
+    await using handle = await openFile(file)
     for (let at = 0; ;) {
       const { bytesRead } = await handle.read(bytes, 0, bytes.length, at)
       const isEnd = bytesRead < bytes.length

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, open, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ArbalestError, invalidOption, printable } from '../../errors.js'
 import type { Model } from '../../model/model.js'
+import { openFile } from '../../node.js'
 import { unwritableFile } from '../file-errors.js'
 import { toPyTorchName } from '../import-weights.js'
 import type { PlainObject } from '../json-file.js'
@@ -73,7 +74,7 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {
-  await using handle = await open(path, 'wx')
+  await using handle = await openFile(path, 'wx')
   await handle.writeFile(text)
   await handle.sync()
 }

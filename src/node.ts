@@ -1,0 +1,20 @@
+import { fsync } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+/** Modules of Node that are loaded where they are used, and not by `import 'arbalest'`: loading them takes longer than most of our own files. */
+export const builtin = {
+  childProcess: () => process.getBuiltinModule('node:child_process'),
+  crypto: () => process.getBuiltinModule('node:crypto'),
+  v8: () => process.getBuiltinModule('node:v8')
+}
+
+/** Whether `require` takes ES modules. Under Yarn's Plug'n'Play it does not find the packages that they import before Node.js 22.15: `import()` alone asks Yarn's loader there. */
+export const REQUIRES_MODULES: boolean = process.features.require_module && process.versions['pnp'] === undefined
+
+/** Opens a file as `open` of Node does. Yarn's Plug'n'Play puts its own `open` in that place, whose handles cannot be disposed of, and whose `sync` throws. */
+export async function openFile(...args: Parameters<typeof open>): Promise<FileHandle> {
+  const handle = await open(...args)
+  if (handle[Symbol.asyncDispose] !== undefined) return handle
+  return Object.assign(handle, { sync: () => promisify(fsync)(handle.fd), [Symbol.asyncDispose]: () => handle.close() })
+}
