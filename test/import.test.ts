@@ -71,6 +71,15 @@ describe("import 'arbalest'", () => {
     expect(stdout.trim()).to.equal('completed')
   }).timeout(60_000)
 
+  it('is taken by a program in CommonJS, which requires it', () => {
+    const program = `
+      const { train } = require(${JSON.stringify(fileURLToPath(INDEX))})
+      train({ model: 'mlp', data: 'digits', learners: 2, until: { steps: 4 } }).finished.then(({ reason }) => console.log(reason))`
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=commonjs', '-e', program], { encoding: 'utf8' })
+    expect(status, stderr).to.equal(0)
+    expect(stdout.trim()).to.equal('completed')
+  }).timeout(60_000)
+
   it('trains where `require` takes no ES modules, in a program and by the command line', () => {
     const flag = '--no-experimental-require-module'
     const program = `
