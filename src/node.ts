@@ -1,5 +1,6 @@
 import { fsync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Modules of Node that are loaded where they are used, and not by `import 'arbalest'`: loading them takes longer than most of our own files. */
@@ -11,6 +12,11 @@ export const builtin = {
 
 /** Whether `require` takes ES modules. Under Yarn's Plug'n'Play it does not find the packages that they import before Node.js 22.15: `import()` alone asks Yarn's loader there. */
 export const REQUIRES_MODULES: boolean = process.features.require_module && process.versions['pnp'] === undefined
+
+/** The absolute path, or the path itself where the name of the working folder is not UTF-8: Node tells it with other characters, which name another folder. */
+export function absolutePath(path: string): string {
+  return isAbsolute(path) || !process.cwd().includes('\uFFFD') ? resolve(path) : join(dirname(path), basename(path))
+}
 
 /** Opens a file as `open` of Node does. Yarn's Plug'n'Play puts its own `open` in that place, whose handles cannot be disposed of, and whose `sync` throws. */
 export async function openFile(...args: Parameters<typeof open>): Promise<FileHandle> {

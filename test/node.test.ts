@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
@@ -60,4 +60,26 @@ describe("Yarn's Plug'n'Play", () => {
     expect(existsSync(join(folder.path, 'mlp.onnx'))).to.equal(true)
     expect(readFileSync(join(folder.path, 'mlp.safetensors')).byteLength).to.be.above(1000)
   }).timeout(100_000)
+})
+
+describe('A working folder whose name is not UTF-8', () => {
+  it('takes checkpoints, logs, traces and models, and no other folder is made', async () => {
+    await using folder = await Folder.make()
+    const working = Buffer.concat([Buffer.from(`${folder.path}/`), Buffer.of(0x77, 0xff)])
+    mkdirSync(working)
+    const files = '--checkpoint-dir checkpoints --log-dir runs --tensorboard tb --trace trace.json --save mlp.safetensors'
+    const train = `exec "$0" "$1" train --model mlp --learners 1 ${files} --steps`
+    const run = (steps: number) => {
+      const script = `cd "$2"/w* && ${train} ${steps}`
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', script, process.execPath, join(ROOT, 'bin/arbalest.js'), folder.path], {
+        encoding: 'utf8'
+      })
+      expect(status, stderr).to.equal(0)
+      return stdout
+    }
+    run(4)
+    expect(run(8)).to.include('resumed at iteration 4')
+    expect(readdirSync(folder.path)).to.have.length(1)
+    expect(readdirSync(working).sort()).to.deep.equal(['checkpoints', 'mlp.safetensors', 'runs', 'tb', 'trace.json'])
+  }).timeout(60_000)
 })

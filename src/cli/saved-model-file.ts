@@ -1,9 +1,10 @@
 import { mkdtemp, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, dirname, extname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import { checkSavePath, type Job, type Model, type StartedEvent } from '../index.js'
+import { absolutePath } from '../node.js'
 import { bytes } from './text.js'
 
 /** What a model's file has beside its parameters: statistics, names, the description of its layers. */
@@ -32,7 +33,7 @@ export class SavedModelFile {
   /** Throws WRITE_FAILED if there is too little space for the model of this run. Where the space is not known, nothing is checked. */
   checkSpace({ parameters }: Pick<StartedEvent, 'parameters'>): void {
     const needed = Math.ceil(4 * parameters * (1 + BESIDE.share)) + BESIDE.bytes
-    const free = freeSpace(dirname(resolve(this.path)))
+    const free = freeSpace(dirname(absolutePath(this.path)))
     if (free === undefined || free >= needed) return
     const message = `--save: received ${this.path}; the model needs about ${bytes(needed)}, and ${bytes(free)} are free there: free space, or name a file elsewhere`
     throw new ArbalestError('WRITE_FAILED', message, { data: { file: this.path, needed, free } })
@@ -69,7 +70,7 @@ async function firstSaved(job: Job, name: string, folders: readonly string[]): P
   for (const folder of folders) {
     let made: string | undefined
     try {
-      made = await mkdtemp(join(resolve(folder), 'saved-model-'))
+      made = await mkdtemp(join(absolutePath(folder), 'saved-model-'))
       const path = join(made, name)
       await job.model.save(path)
       return path

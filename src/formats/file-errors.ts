@@ -1,7 +1,8 @@
 import { statSync, type Stats } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { freeSpace } from '../engine/free-space.js'
 import { ArbalestError, isError, messageOf, printable, shown } from '../errors.js'
+import { absolutePath } from '../node.js'
 import { didYouMeanFile } from '../similar-files.js'
 
 /** What a corrupt file should have had and what it has. */
@@ -71,7 +72,7 @@ export function unwritableFile(
 ): ArbalestError {
   const full = isError(cause) && FULL.get((cause as NodeJS.ErrnoException).code ?? '')
   if (full) {
-    const free = freeSpace(dirname(resolve(file)))
+    const free = freeSpace(dirname(absolutePath(file)))
     const room = [
       ...(needed === undefined ? [] : [`it needs ${inBytes(needed)}`]),
       ...(free === undefined ? [] : [`${inBytes(free)} are free there`])

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
-import { extname, join, resolve } from 'node:path'
+import { extname, join } from 'node:path'
 import { invalidOption } from '../errors.js'
 import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { familyOf, modelNamed } from '../model/zoo/index.js'
+import { absolutePath } from '../node.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { oneOf, truth } from '../schema/values.js'
@@ -69,7 +70,7 @@ export async function checkPath(path: string, model?: Model | string): Promise<v
   const format = formatOf(path)
   if (format === 'huggingface') {
     checkNewFolder(path)
-    await checkReplaceable(existsSync(path) ? join(path, 'config.json') : resolve(path))
+    await checkReplaceable(existsSync(path) ? join(path, 'config.json') : absolutePath(path))
     if (model !== undefined) checkFolderModel(typeof model === 'string' ? usualModel(model) : model)
     return
   }

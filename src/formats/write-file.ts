@@ -1,8 +1,8 @@
 import { mkdirSync, statSync, writeSync, type Stats } from 'node:fs'
 import { rename, rm, stat, type FileHandle } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { ArbalestError } from '../errors.js'
-import { builtin, openFile } from '../node.js'
+import { absolutePath, builtin, openFile } from '../node.js'
 import { unwritableFile } from './file-errors.js'
 
 /** The most bytes of one write call: a longer call would block one of the few threads that serve all file operations of the process. */
@@ -89,7 +89,7 @@ export function appendAll(file: number, bytes: Uint8Array): void {
  * Replaces `mkdir({ recursive: true })`, which loops for ever on a file system that answers ENOENT to every mkdir, as /proc does.
  */
 export function makeFolder(path: string): string | undefined {
-  const folder = resolve(path)
+  const folder = absolutePath(path)
   if (isFolder(folder)) return undefined
   const parent = dirname(folder)
   const first = isFolder(parent) ? undefined : makeFolder(parent)

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { absolutePath } from '../node.js'
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { real, text, whole } from '../schema/values.js'
 
@@ -74,5 +74,5 @@ export interface CheckpointSettings {
 export function checkpointSettings(given: CheckedOptions<typeof checkpoint> | undefined): CheckpointSettings | undefined {
   if (!given) return undefined
   const { dir: folder, resume, period = Infinity } = given
-  return { ...given, dir: resolve(folder), resume: resume === 'auto' || resume === 'never' ? resume : resolve(resume), period }
+  return { ...given, dir: absolutePath(folder), resume: resume === 'auto' || resume === 'never' ? resume : absolutePath(resume), period }
 }

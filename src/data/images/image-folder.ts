@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os'
-import { basename, resolve } from 'node:path'
+import { basename } from 'node:path'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { elements } from '../../model/graph.js'
+import { absolutePath } from '../../node.js'
 import type { Dataset, FeedOptions, StreamedSamples } from '../dataset.js'
 import { ReaderPool, readerThreads } from '../reader-pool.js'
 import type { Classes } from '../class-folders.js'
@@ -33,7 +34,7 @@ export async function openImageFolder(
   { stop, leastClasses }: FolderOpening = {}
 ): Promise<Dataset> {
   if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'name a folder of images')
-  const root = resolve(path)
+  const root = absolutePath(path)
   const { name = basename(root), recipe, encoding, normalisation, testFraction, seed, check, feed } = imageFolderPlan(options)
   const { classNames, ...parts } = await splitImages(root, { fraction: testFraction, seed, leastClasses })
   const samples = (classes: Classes) => samplesOf(classes, classNames, recipe)

@@ -1,6 +1,6 @@
-import { resolve } from 'node:path'
 import { ArbalestError, messageOf } from '../../errors.js'
 import { corruptFile, isDeniedByNode } from '../../formats/file-errors.js'
+import { absolutePath } from '../../node.js'
 import { checkRegularFile } from '../read-text.js'
 import { MEGABYTES, ParquetDecoder, type NoAnswer } from './parquet-decoder.js'
 import type { ParquetAnswer, ParquetRequest } from './parquet-process.js'
@@ -65,7 +65,7 @@ async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
   let answer: ParquetAnswer
   try {
     // The decoder keeps the folder in which it was started.
-    answer = await decoder.ask({ ...request, file: resolve(file) }, milliseconds)
+    answer = await decoder.ask({ ...request, file: absolutePath(file) }, milliseconds)
   } catch (cause) {
     if (isDeniedByNode(cause)) throw withoutProcess(file, cause)
     const { reason } = cause as NoAnswer

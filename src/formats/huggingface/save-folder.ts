@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { ArbalestError, invalidOption, printable } from '../../errors.js'
 import type { Model } from '../../model/model.js'
-import { openFile } from '../../node.js'
+import { absolutePath, openFile } from '../../node.js'
 import { unwritableFile } from '../file-errors.js'
 import { toPyTorchName } from '../import-weights.js'
 import type { PlainObject } from '../json-file.js'
@@ -59,7 +59,7 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
     files['tokenizer.json'] = tokenizer.json
     files['tokenizer_config.json'] = tokenizer.config ?? json(tokenizerConfig(tokenizer, model))
   }
-  const folder = resolve(path)
+  const folder = absolutePath(path)
   const temporary = temporaryName(folder)
   try {
     await mkdir(temporary)
