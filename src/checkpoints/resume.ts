@@ -65,29 +65,29 @@ export async function resumptionIn(folder: string, state: RunState, layout: Para
 }
 
 async function checkpointOf(
-  { dir, resume, goesBack = false }: CheckpointSettings,
+  { dir, resume, resumeAsGiven, goesBack = false }: CheckpointSettings,
   refused: (folder: string, error: ArbalestError) => void
 ): Promise<Checkpoint | undefined> {
   if (goesBack) {
-    const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume)
+    const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume, resumeAsGiven)
     const newest = await newestWhole(dir, refused, checkSound)
     // Those of other runs have been moved aside, and those up to the named one's iteration come before it.
     return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
   }
   if (resume === 'auto') return newestWhole(dir, refused)
-  if (resume !== 'never') return namedCheckpoint(resume)
+  if (resume !== 'never') return namedCheckpoint(resume, resumeAsGiven)
   if ((await checkpointsIn(dir)).length > 0)
     throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
   return undefined
 }
 
-async function namedCheckpoint(folder: string): Promise<Checkpoint> {
+async function namedCheckpoint(folder: string, asGiven: string): Promise<Checkpoint> {
   if (existsSync(join(folder, MANIFEST))) return Checkpoint.open(folder)
   const [newest] = await checkpointsIn(folder).catch(() => [])
   const fix = newest
     ? `it is a folder of checkpoints; name one of them, such as ${newest.folder}`
     : "no checkpoint is there; use 'auto', 'never', or the path of one, such as runs/lenet/checkpoint-000000000500"
-  throw invalidOption('checkpoint.resume', folder, fix)
+  throw invalidOption('checkpoint.resume', asGiven, fix)
 }
 
 /** Throws LOSS_NOT_FINITE for a model that had diverged already. */

@@ -65,7 +65,10 @@ export interface CheckpointSettings {
   /** Iterations; Infinity: only when the central model is measured. */
   readonly period: number
   readonly keep: number
+  /** `auto`, `never`, or the absolute path of a checkpoint. */
   readonly resume: string
+  /** The same as it was given, for messages. */
+  readonly resumeAsGiven: string
   /** The run goes back to its newest checkpoint, or to its start, because the loss was not a finite number. */
   readonly goesBack?: boolean
 }
@@ -74,5 +77,6 @@ export interface CheckpointSettings {
 export function checkpointSettings(given: CheckedOptions<typeof checkpoint> | undefined): CheckpointSettings | undefined {
   if (!given) return undefined
   const { dir: folder, resume, period = Infinity } = given
-  return { ...given, dir: absolutePath(folder), resume: resume === 'auto' || resume === 'never' ? resume : absolutePath(resume), period }
+  const from = resume === 'auto' || resume === 'never' ? resume : absolutePath(resume)
+  return { ...given, dir: absolutePath(folder), resume: from, resumeAsGiven: resume, period }
 }

@@ -175,7 +175,8 @@ function meansTheSame(found: Buffer, bytes: Buffer): boolean {
 async function lookAt(place: string, layout: ParameterLayout): Promise<void> {
   const codes = ['DATA_CORRUPT', 'DATA_NOT_FOUND', 'INVALID_OPTION', 'SHAPE_MISMATCH', 'INVALID_STATE', 'UNSUPPORTED_OPERATOR'] as const
   const dir = join(place, place.endsWith('checkpoints') ? '.' : '..')
-  const settings = { dir, period: 10, keep: 3, resume: place === dir ? ('auto' as const) : place }
+  const resume = place === dir ? 'auto' : place
+  const settings = { dir, period: 10, keep: 3, resume, resumeAsGiven: resume }
   const resumption = await refusingBy(codes, () => resumptionOf(settings, { layout, identity: IDENTITY }, () => {}))
   if (resumption) {
     const group = newGroup(layout)
