@@ -85,6 +85,18 @@ function* withOneWrong(args: readonly unknown[]): Generator<readonly unknown[]> 
 }
 
 describe('A public function that is called with wrong arguments throws an error with a code:', () => {
+  // Some of them write what they are given to a file of the name that they are given.
+  const started = process.cwd()
+  let working: Folder
+  before(async () => {
+    working = await Folder.make()
+    process.chdir(working.path)
+  })
+  after(async () => {
+    process.chdir(started)
+    await working[Symbol.asyncDispose]()
+  })
+
   it('all entries of the package are here', () => {
     const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { exports: object }
     expect(Object.keys(exports).filter((name) => name !== './package.json')).to.deep.equal(Object.keys(ENTRIES))
