@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Checkpoint, GROUP_FILE, learnerFile } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, checkpointsIn, newestWhole } from './store.js'
@@ -109,7 +109,7 @@ export async function bestSoFar(
 ): Promise<KeptModel | undefined> {
   const { iteration } = state
   const counts = (other: RunState) => hasMeasured(state, other) && (isPlanned(other) || (ended && other.iteration === iteration))
-  const found = await bestOf(dirname(resolve(folder)), { monitor, upTo: iteration, counts })
+  const found = await bestOf(dirname(folder), { monitor, upTo: iteration, counts })
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
   const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined

@@ -73,7 +73,7 @@ export interface ImageEncoding {
   readonly kind: 'image'
   /** At least the height and width of a sample. */
   readonly resize: number
-  /** Both sides are scaled to `resize`, whatever their ratio: the image is distorted, and nothing is cut off where that is the size of a sample. */
+  /** Both sides are scaled to `resize`: an image that is not square is distorted. Nothing is cut off if `resize` is the size of a sample. */
   readonly stretch?: true
 }
 

@@ -63,7 +63,7 @@ export const imageOptions = group({
     text: 'length of the shorter side before the centre crop, in pixels',
     otherwise: 'size / 0.875'
   }),
-  /** For the centre crop: whether both sides of an image are scaled to `resize`, whatever their ratio, which distorts it; as the images of the folder that `train` begins with (`initial`) are, else false. */
+  /** For the centre crop: whether both sides of an image are scaled to `resize`, which distorts an image that is not square. If omitted, as the folder says that `train` begins with (`initial`), else false. */
   stretch: option(truth(), {
     text: 'scale both sides of images to images.resize, which distorts them',
     otherwise: 'false'

@@ -49,7 +49,7 @@ export function problemOf(loss: LossName): string {
   return PROBLEMS[loss]
 }
 
-/** The loss of a head of so many outputs. Where the config does not say what they are, transformers takes one alone for a number, and several for those of a classifier. Throws DATA_CORRUPT. */
+/** The loss of a head. If the config names no problem, transformers takes one output for a number, and several for the classes of a classifier. Throws DATA_CORRUPT. */
 export function lossOf(config: PlainObject, outputs: number, file: string): LossName {
   const { problem_type: given } = checked(problem, config, file)
   return LOSSES.find((loss) => PROBLEMS[loss] === given) ?? (outputs === 1 ? 'meanSquaredError' : 'softmaxCrossEntropy')

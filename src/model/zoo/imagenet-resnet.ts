@@ -49,8 +49,11 @@ export function imagenetResnet(shape: ZooShape, options: ImagenetResnetOptions =
   if (!Object.hasOwn(DEPTHS, depth)) throw invalidOption('depth', depth, `use one of ${Object.keys(DEPTHS).join(', ')}`)
   const [block, ...counts] = DEPTHS[depth]!
   const grouping = { groups, times: (groups * widthPerGroup) / 64 }
-  if (block === 'basic' && (groups !== 1 || widthPerGroup !== 64))
-    throw invalidOption(groups !== 1 ? 'groups' : 'widthPerGroup', groups !== 1 ? groups : widthPerGroup, 'use it with 50 layers or more')
+  for (const [name, value, usual] of [
+    ['groups', groups, 1],
+    ['widthPerGroup', widthPerGroup, 64]
+  ] as const)
+    if (block === 'basic' && value !== usual) throw invalidOption(name, value, 'use it with 50 layers or more')
   const widths = [64, 128, 256, 512].map((filters) => filters * EXPANSION[block])
   const stages = widths.map((channels, i) => ({ channels, blocks: counts[i]! }))
   const form = { block, stem, stemChannels: 64, stages, strideInFirst: false, halvesFirstStage: false, grouping }
@@ -170,7 +173,7 @@ const FAMILY: readonly ImagenetResnetOptions[] = [
 export const imagenetResnetFamily: ZooFamily = {
   models: Object.fromEntries(
     FAMILY.map((options) => {
-      const { depth = 50, groups = 1, widthPerGroup = 64 } = options
+      const { depth, groups, widthPerGroup } = check(imagenetResnetOptions, options)
       return [nameOf(depth, groups, widthPerGroup), (shape: ZooShape) => imagenetResnet(shape, options)]
     })
   ),

@@ -98,8 +98,6 @@ void correlate(const Activation& from, const T* x, const Activation& to, T* y, c
 // The weights of all registers of channels, ordered anew in each run.
 template <int Width, int Side> class OrderedWeights {
  public:
-  using Ordered = Taps<Width, Side>;
-
   OrderedWeights(const OperatorSpec& spec, const Activation& view)
       : lanes_(lanes_of(view)), weights_(input<float>(spec, 1)), taps_(spec, lanes_.size()) {}
 
@@ -120,7 +118,7 @@ template <int Width, int Side> class OrderedWeights {
  private:
   const std::vector<Lanes> lanes_;
   const float* weights_;  // (C, K, S, S)
-  PlannedItems<Ordered> taps_;
+  PlannedItems<Taps<Width, Side>> taps_;
 };
 
 template <class T, int Width, int Side, int Stride> class GroupedForward final : public Kernel {
