@@ -6,7 +6,7 @@ import { activation, type OperatorCase } from './support/operator-case.js'
 
 const RATE = 0.3
 
-const dropout = (kind: 'dropout' | 'dropoutBackward', samples: number, stream = 0): OperatorCase => ({
+const dropout = (kind: 'dropout' | 'dropoutBackward' | 'stochasticDepth', samples: number, stream = 0): OperatorCase => ({
   kind,
   name: kind,
   attributes: { rate: RATE, stream },
@@ -48,6 +48,24 @@ describe('dropout', () => {
         expect(kept(backend, dropout('dropout', 2), 9)).not.to.deep.equal(mask)
         expect(kept(backend, dropout('dropout', 2), 7, 2)).not.to.deep.equal(mask)
         expect(kept(backend, dropout('dropout', 2, 1), 7)).not.to.deep.equal(mask)
+      })
+
+      it('of whole samples keeps all or nothing of each, the share it should, by its position and stream', () => {
+        const SAMPLES = 400
+        const scales = (position: number, stream = 0): number[] => {
+          const y = kept(backend, dropout('stochasticDepth', SAMPLES, stream), position)
+          return Array.from({ length: SAMPLES }, (_, i) => {
+            const own = new Set(y.subarray(i * 2000, (i + 1) * 2000))
+            expect(own.size, `values of sample ${i}`).to.equal(1)
+            return [...own][0]!
+          })
+        }
+        const first = scales(0)
+        const dropped = first.filter((scale) => scale === 0).length
+        expect(dropped / SAMPLES).to.be.closeTo(RATE, 5 * Math.sqrt((RATE * (1 - RATE)) / SAMPLES))
+        expect(Math.max(...first)).to.be.closeTo(1 / (1 - RATE), 1e-6)
+        expect(scales(5).slice(0, -5)).to.deep.equal(first.slice(5))
+        expect(scales(0, 1)).not.to.deep.equal(first)
       })
     })
   }

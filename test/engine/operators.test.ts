@@ -201,7 +201,8 @@ describe('operators', function () {
     for (const [what, kind, attributes] of [
       ['gelu', 'gelu', { approximate: 0 }],
       ['gelu by tanh', 'gelu', { approximate: 1 }],
-      ['silu', 'silu', {}]
+      ['silu', 'silu', {}],
+      ['hard swish', 'hardSwish', {}]
     ] as const)
       it(`${backend} gives ${what} of the largest numbers as finite`, () => {
         const use: OperatorCase = { kind, name: 'large', attributes, inputs: { x: activation(4) }, outputs: { y: activation(4) } }
@@ -213,7 +214,8 @@ describe('operators', function () {
     for (const [what, kind, attributes] of [
       ['gelu', 'geluBackward', { approximate: 0 }],
       ['gelu by tanh', 'geluBackward', { approximate: 1 }],
-      ['silu', 'siluBackward', {}]
+      ['silu', 'siluBackward', {}],
+      ['hard swish', 'hardSwishBackward', {}]
     ] as const)
       it(`${backend} gives the gradient of ${what} at the largest numbers as finite`, () => {
         const [x, gy] = [activation(4), activation(4)]

@@ -78,6 +78,14 @@ const others: readonly Model[] = [
     flatten(),
     concat([[linear(3)], [linear(2), tanh()]])
   ),
+  imageModel(
+    'channels times numbers',
+    [3, 6, 5],
+    conv2d(8, 3),
+    multiply({ body: [globalAvgPool(), linear(8), sigmoid()] }),
+    multiply({ body: [conv2d(8, 1)], shortcut: [globalAvgPool({ keepAxes: true }), conv2d(8, 1)] }),
+    globalAvgPool({ keepAxes: true })
+  ),
   imageModel('features', [5], flatten(), linear(3), relu(), dropout(0.3)),
   imageModel('dropout alone', [3], dropout(0.3))
 ]

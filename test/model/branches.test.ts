@@ -9,10 +9,12 @@ import {
   defineModel,
   flatten,
   gelu,
+  globalAvgPool,
   leakyRelu,
   linear,
   localResponseNorm,
   multiply,
+  residual,
   sigmoid
 } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
@@ -54,6 +56,24 @@ describe('layers made of branches', () => {
     expect(operator!.inputs.map((id) => build(model).values[id]!.name)).to.deep.equal(['gate.sigmoid1', 'input'])
   })
 
+  it('multiply each channel by its number, whichever branch has the numbers and whether they have axes', () => {
+    const numbers = (keepAxes: boolean): Layer[] => [globalAvgPool({ name: 'pool', keepAxes }), sigmoid({ name: 'sigmoid' })]
+    const reads = (layer: Layer): (readonly string[])[] => {
+      const { operators, values } = build(image(layer, flatten(), linear(2)))
+      return operators
+        .filter(({ kind }) => kind === 'scaleChannels' || kind === 'reshape')
+        .map(({ kind, inputs }) => [kind, ...inputs.map((id) => values[id]!.name)])
+    }
+    const last = ['reshape', 'gate']
+    expect(reads(multiply({ name: 'gate', body: numbers(false) }))).to.deep.equal([['scaleChannels', 'input', 'gate.sigmoid'], last])
+    expect(reads(multiply({ name: 'gate', body: [conv2d(4, 1, { name: 'x' })], shortcut: numbers(true) }))).to.deep.equal([
+      ['reshape', 'gate.shortcut.pool.means'],
+      ['reshape', 'gate.shortcut.sigmoid'],
+      ['scaleChannels', 'gate.x', 'gate.factors'],
+      last
+    ])
+  })
+
   it('have their operators of one’s own loaded', async () => {
     const own = composed(new URL('../fakes/operators/low-rank.js', import.meta.url), { options: { rank: 3, features: 8 } })
     const model = defineModel({ name: 'own', input: [8], layers: [concat([[own], [multiply({ body: [own] })]]), linear(2)] })
@@ -69,6 +89,9 @@ describe('layers made of branches', () => {
       [concat([]), 'INVALID_MODEL', 'concat1', 'branches', '[]'],
       [multiply({ body: [conv2d(3, 1)] }), 'SHAPE_MISMATCH', 'multiply1', '(3, 6, 6)'],
       [multiply({ body: [] }), 'INVALID_MODEL', 'multiply1', 'body'],
+      [multiply({ body: [globalAvgPool(), linear(3)] }), 'SHAPE_MISMATCH', 'multiply1', '(3)', '(4, 6, 6)'],
+      [residual({ body: [globalAvgPool()] }), 'SHAPE_MISMATCH', 'block1', '(4)', '(4, 6, 6)'],
+      [globalAvgPool({ keepAxes: 1 as unknown as boolean }), 'INVALID_MODEL', 'pool1', 'keepAxes', '1'],
       [leakyRelu({ slope: -1 }), 'INVALID_MODEL', 'leakyRelu1', 'slope', '-1'],
       [gelu({ approximate: 'erf' as 'none' }), 'INVALID_MODEL', 'gelu1', 'approximate', 'erf'],
       [localResponseNorm(0), 'INVALID_MODEL', 'lrn1', 'size', '0'],

@@ -1,4 +1,5 @@
-// Which elements dropout keeps: recomputed by forward and backward from the sample's position, never stored.
+// Which elements dropout keeps, and which samples stochastic depth does: recomputed by forward and backward from the sample's position,
+// never stored.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ class DropoutMask {
   }
 
   constexpr bool keeps(uint64_t element) const { return (keeps4(element / 4) >> (element % 4)) & 1u; }
+  constexpr bool keeps_sample() const { return keeps(0); }
 
  private:
   uint64_t seed_, position_, stream_;

@@ -30,6 +30,14 @@ declare module '../graph.js' {
     clamp: ClampAttributes
     /** y, gy -> gx */
     clampBackward: ClampAttributes
+    /** x -> y = min(max(x + 3, 0), 6) / 6 */
+    hardSigmoid: NoAttributes
+    /** x, gy -> gx */
+    hardSigmoidBackward: NoAttributes
+    /** x -> y = x * hardSigmoid(x) */
+    hardSwish: NoAttributes
+    /** x, gy -> gx */
+    hardSwishBackward: NoAttributes
     /** x -> y = x times the share of the standard normal distribution below x; `approximate` 1: by tanh */
     gelu: { readonly approximate: number }
     /** x, gy -> gx */
@@ -48,13 +56,15 @@ declare module '../layer.js' {
     tanh: ActivationLayer<'tanh'>
     leakyRelu: LeakyReluLayer
     clamp: ClampLayer
+    hardSigmoid: ActivationLayer<'hardSigmoid'>
+    hardSwish: ActivationLayer<'hardSwish'>
     gelu: GeluLayer
     silu: ActivationLayer<'silu'>
   }
 }
 
 /** An activation function without options of its own. */
-export interface ActivationLayer<Kind extends string = 'relu' | 'sigmoid' | 'tanh' | 'silu'> extends Named {
+export interface ActivationLayer<Kind extends string = 'relu' | 'sigmoid' | 'tanh' | 'silu' | 'hardSigmoid' | 'hardSwish'> extends Named {
   readonly kind: Kind
 }
 
@@ -106,6 +116,16 @@ export function relu6(options: Named = {}): ClampLayer {
   return clamp(0, 6, options)
 }
 
+/** min(max(x + 3, 0), 6) / 6: three straight lines near the sigmoid (Howard et al., ICCV 2019). */
+export function hardSigmoid(options: Named = {}): ActivationLayer<'hardSigmoid'> {
+  return { kind: 'hardSigmoid', ...optionsOf('hardSigmoid', options) }
+}
+
+/** x * hardSigmoid(x) (Howard et al., ICCV 2019). */
+export function hardSwish(options: Named = {}): ActivationLayer<'hardSwish'> {
+  return { kind: 'hardSwish', ...optionsOf('hardSwish', options) }
+}
+
 /**
  * x times the standard normal distribution's share below x (Hendrycks and Gimpel, 2016), exact; with `approximate: 'tanh'` in the form that GPT-2
  * uses.
@@ -120,7 +140,7 @@ export function silu(options: Named = {}): ActivationLayer<'silu'> {
 }
 
 /** A layer that is one operator without attributes. */
-function elementWise(kind: 'relu' | 'sigmoid' | 'tanh' | 'silu'): LayerRow<ActivationLayer> {
+function elementWise(kind: ActivationLayer['kind']): LayerRow<ActivationLayer> {
   return { stem: kind, properties: {}, build: (_, to, x) => to.result(kind, x, to.shape(x)) }
 }
 
@@ -129,6 +149,8 @@ defineLayers({
   sigmoid: elementWise('sigmoid'),
   tanh: elementWise('tanh'),
   silu: elementWise('silu'),
+  hardSigmoid: elementWise('hardSigmoid'),
+  hardSwish: elementWise('hardSwish'),
   leakyRelu: {
     stem: 'leakyRelu',
     properties: { slope: true },
@@ -189,6 +211,14 @@ defineComposable({
   leakyReluBackward: { flops: perElement(1) },
   clamp: { gradient: backwardBy('clampBackward', ofOutput), flops: perElement(2), onnx: clampNodes },
   clampBackward: { flops: perElement(2) },
+  hardSigmoid: {
+    gradient: backwardBy('hardSigmoidBackward', ofInput),
+    flops: perElement(4),
+    onnx: (operator) => one('HardSigmoid', operator, { alpha: { float: 1 / 6 } })
+  },
+  hardSigmoidBackward: { flops: perElement(1) },
+  hardSwish: { gradient: backwardBy('hardSwishBackward', ofInput), flops: perElement(5), onnx: (operator) => one('HardSwish', operator) },
+  hardSwishBackward: { flops: perElement(4) },
   gelu: {
     gradient: backwardBy('geluBackward', ofInput),
     flops: perElement(8),

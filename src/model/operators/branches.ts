@@ -1,9 +1,10 @@
+import type { ArbalestError } from '../../errors.js'
 import { sameShape, type NoAttributes, type ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Layer, LayerOptions, Named } from '../layer.js'
 import { defineLayers, optionsOf } from './layer-table.js'
 import type { LayerWriter } from './layer-writer.js'
-import { one } from './onnx.js'
+import { node, one } from './onnx.js'
 import { defineComposable, defineOperators, perElement } from './table.js'
 
 /** Layers that lead one input along several sequences of layers and join their outputs, and the operators that join. */
@@ -14,6 +15,10 @@ declare module '../graph.js' {
     add: { readonly relu: number }
     /** a, b (same shape) -> y */
     multiply: NoAttributes
+    /** x (N,C,H,W), factors (N,C) -> y = x, each channel times its factor */
+    scaleChannels: NoAttributes
+    /** x, factors, gy -> gx?, gfactors? */
+    scaleChannelsBackward: NoAttributes
     /** x, x, ... -> y: their channels (axis 1) side by side; `channels`: of each */
     concat: { readonly channels: readonly number[] }
   }
@@ -47,7 +52,7 @@ export interface ResidualLayer extends TwoBranches {
   readonly relu?: boolean
 }
 
-/** body(x) * shortcut(x), element by element; an empty shortcut is the identity. */
+/** body(x) * shortcut(x); an empty shortcut is the identity. */
 export interface MultiplyLayer extends TwoBranches {
   readonly kind: 'multiply'
 }
@@ -65,7 +70,11 @@ export function residual(layer: LayerOptions<ResidualLayer>): ResidualLayer {
   return { kind: 'residual', ...optionsOf('residual', layer) }
 }
 
-/** body(x) * shortcut(x), element by element; without a shortcut x itself is the other factor, as in x * sigmoid(conv(x)). */
+/**
+ * body(x) * shortcut(x), element by element; without a shortcut x itself is the other factor, as in x * sigmoid(conv(x)). Where one of them is an image
+ * (C, H, W) and the other has one number a channel, (C) or (C, 1, 1), each channel is multiplied by its number, as in squeeze-and-excitation (Hu et al.,
+ * CVPR 2018): `multiply({ body: [globalAvgPool(), linear(8), relu(), linear(32), sigmoid()] })` for 32 channels.
+ */
 export function multiply(layer: LayerOptions<MultiplyLayer>): MultiplyLayer {
   return { kind: 'multiply', ...optionsOf('multiply', layer) }
 }
@@ -83,6 +92,7 @@ defineLayers({
     build(layer, to, x) {
       const [body, shortcut] = bodyAndShortcut(layer, to, x)
       const shape = to.shape(body)
+      if (!sameShape(shape, to.shape(shortcut))) throw unlike(to, x, body, shortcut)
       const ends = to.truth('relu', layer.relu ?? true)
       const suffix = ends ? 'add' : ''
       const sum = to.value(shape, suffix)
@@ -96,7 +106,11 @@ defineLayers({
     inner: { body: 'list', shortcut: 'optional' },
     build(layer, to, x) {
       const [body, shortcut] = bodyAndShortcut(layer, to, x)
-      return to.result('multiply', body, to.shape(body), {}, [shortcut])
+      const shape = to.shape(body)
+      if (sameShape(shape, to.shape(shortcut))) return to.result('multiply', body, shape, {}, [shortcut])
+      if (isNumberAChannel(to.shape(shortcut), shape)) return scaled(to, body, shortcut)
+      if (isNumberAChannel(shape, to.shape(shortcut))) return scaled(to, shortcut, body)
+      throw unlike(to, x, body, shortcut)
     }
   },
   concat: {
@@ -127,7 +141,7 @@ defineLayers({
   }
 })
 
-/** The outputs of a layer's body and of its shortcut for input x, in one shape. */
+/** The outputs of a layer's body and of its shortcut for input x. */
 function bodyAndShortcut(layer: TwoBranches, to: LayerWriter, x: ValueId): [ValueId, ValueId] {
   if (layer.body.length === 0) throw to.invalid('body', layer.body, 'give it at least one layer')
   const { bodyName, shortcutName = 'shortcut' } = layer
@@ -136,12 +150,28 @@ function bodyAndShortcut(layer: TwoBranches, to: LayerWriter, x: ValueId): [Valu
       throw to.invalid(parameter, name, 'use at least one character and no space')
   const body = to.context.sequence(layer.body, x, bodyName === undefined ? `${to.name}.` : `${to.prefix}${bodyName}.`)
   const shortcut = to.context.sequence(layer.shortcut ?? [], x, `${to.name}.${shortcutName}.`)
-  const [ofBody, ofShortcut] = [to.shape(body), to.shape(shortcut)]
-  if (sameShape(ofBody, ofShortcut)) return [body, shortcut]
-  throw to.mismatch(
-    x,
-    `its body gives ${shownShape(ofBody.slice(1))} and its shortcut ${shownShape(ofShortcut.slice(1))}: change one to match the other`
-  )
+  return [body, shortcut]
+}
+
+function unlike(to: LayerWriter, x: ValueId, body: ValueId, shortcut: ValueId): ArbalestError {
+  const [ofBody, ofShortcut] = [body, shortcut].map((value) => shownShape(to.shape(value).slice(1)))
+  return to.mismatch(x, `its body gives ${ofBody} and its shortcut ${ofShortcut}: change one to match the other`)
+}
+
+/** Whether numbers (N, C) or (N, C, 1, 1) have one for each channel of images (N, C, H, W). */
+function isNumberAChannel(numbers: readonly number[], image: readonly number[]): boolean {
+  return image.length === 4 && [image.slice(0, 2), [...image.slice(0, 2), 1, 1]].some((shape) => sameShape(shape, numbers))
+}
+
+/** Each channel of an image times its number. */
+function scaled(to: LayerWriter, image: ValueId, numbers: ValueId): ValueId {
+  const shape = to.shape(image)
+  let factors = numbers
+  if (to.shape(numbers).length > 2) {
+    factors = to.value(shape.slice(0, 2), 'factors')
+    to.operator('reshape', [numbers], [factors], { suffix: 'factors' })
+  }
+  return to.result('scaleChannels', image, shape, {}, [factors])
 }
 
 defineComposable({
@@ -164,6 +194,24 @@ defineComposable({
     flops: perElement(1),
     onnx: (operator) => one('Mul', operator)
   },
+  scaleChannels: {
+    gradient(pass) {
+      const [x, factors] = pass.inputs as readonly [ValueId, ValueId]
+      pass.emit('scaleChannelsBackward', [x, factors, pass.gradient()], [pass.optionalContribution(0), pass.optionalContribution(1)])
+    },
+    flops: perElement(1),
+    onnx({ name, inputs: [x, factors], output }) {
+      const part = (suffix: string): string => `${output} ${suffix}`
+      return {
+        nodes: [
+          node('Unsqueeze', `${name} unsqueeze`, [factors!, part('axes')], part('factors')),
+          node('Mul', name, [x!, part('factors')], output)
+        ],
+        constants: { [part('axes')]: [2, 3] }
+      }
+    }
+  },
+  scaleChannelsBackward: { flops: perElement(3) },
   concat: {
     gradient(pass) {
       const gradient = pass.gradient()

@@ -1,5 +1,5 @@
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers, optionsOf } from './layer-table.js'
+import { defineLayers, optionsOf, type LayerRow } from './layer-table.js'
 import { backwardBy, defineOperators, perElement } from './table.js'
 
 type DropoutAttributes = { readonly rate: number; readonly stream: number }
@@ -10,17 +10,22 @@ declare module '../graph.js' {
     dropout: DropoutAttributes
     /** gy -> gx */
     dropoutBackward: DropoutAttributes
+    /** x -> y: each sample times its mask / (1 - rate); also gy -> gx */
+    stochasticDepth: DropoutAttributes
   }
 }
 
 declare module '../layer.js' {
   interface Layers {
     dropout: DropoutLayer
+    stochasticDepth: DropoutLayer<'stochasticDepth'>
   }
 }
 
-export interface DropoutLayer extends Named {
-  readonly kind: 'dropout'
+/** Zeroes features, or whole samples. */
+export interface DropoutLayer<Kind extends string = 'dropout'> extends Named {
+  readonly kind: Kind
+  /** From 0 to less than 1. */
   readonly rate: number
 }
 
@@ -29,19 +34,33 @@ export function dropout(rate: number, options: LayerOptions<DropoutLayer, 'rate'
   return { kind: 'dropout', rate, ...optionsOf('dropout', options) }
 }
 
-defineLayers({
-  dropout: {
-    stem: 'dropout',
+/**
+ * Zeroes a share `rate` of a batch's samples and scales the others by 1/(1 - rate), in training only. As the last layer of a residual body it leaves
+ * the block out for those samples (Huang et al., "Deep networks with stochastic depth", ECCV 2016).
+ */
+export function stochasticDepth(
+  rate: number,
+  options: LayerOptions<DropoutLayer<'stochasticDepth'>, 'rate'> = {}
+): DropoutLayer<'stochasticDepth'> {
+  return { kind: 'stochasticDepth', rate, ...optionsOf('stochasticDepth', options) }
+}
+
+function dropping<Kind extends 'dropout' | 'stochasticDepth'>(kind: Kind): LayerRow<DropoutLayer<Kind>> {
+  return {
+    stem: kind,
     properties: { rate: true },
     build(layer, to, x) {
       const rate = to.number('rate', layer.rate, 'from 0 to less than 1', (value) => value >= 0 && value < 1)
       if (rate === 0 || !to.learns) return x
-      return to.result('dropout', x, to.shape(x), { rate, stream: to.context.dropouts++ })
+      return to.result(kind, x, to.shape(x), { rate, stream: to.context.dropouts++ })
     }
   }
-})
+}
+
+defineLayers({ dropout: dropping('dropout'), stochasticDepth: dropping('stochasticDepth') })
 
 defineOperators({
   dropout: { gradient: backwardBy('dropoutBackward'), flops: perElement(1) },
-  dropoutBackward: { flops: perElement(1) }
+  dropoutBackward: { flops: perElement(1) },
+  stochasticDepth: { gradient: backwardBy('stochasticDepth'), flops: perElement(1) }
 })

@@ -51,6 +51,8 @@ export interface PoolLayer<Kind extends string = 'maxPool2d' | 'avgPool2d'> exte
 
 export interface GlobalAvgPoolLayer extends Named {
   readonly kind: 'globalAvgPool'
+  /** An image of one pixel (C, 1, 1), which convolutions take, in the place of features (C). */
+  readonly keepAxes?: boolean
 }
 
 /** With `padding`, positions behind the end of a text do not count. */
@@ -68,8 +70,8 @@ export function avgPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel
   return { kind: 'avgPool2d', kernel, ...optionsOf('avgPool2d', options) }
 }
 
-/** The mean of each channel: (C, H, W) to (C). */
-export function globalAvgPool(options: Named = {}): GlobalAvgPoolLayer {
+/** The mean of each channel: (C, H, W) to (C), or to (C, 1, 1) with `keepAxes`. */
+export function globalAvgPool(options: LayerOptions<GlobalAvgPoolLayer> = {}): GlobalAvgPoolLayer {
   return { kind: 'globalAvgPool', ...optionsOf('globalAvgPool', options) }
 }
 
@@ -103,8 +105,14 @@ defineLayers({
   avgPool2d: pool,
   globalAvgPool: {
     stem: 'pool',
-    properties: {},
-    build: (_, to, x) => to.result('globalAvgPool', x, to.image(x, 'put it before flatten').slice(0, 2))
+    properties: { keepAxes: true },
+    build(layer, to, x) {
+      const [batch, channels] = to.image(x, 'put it before flatten')
+      if (!to.truth('keepAxes', layer.keepAxes ?? false)) return to.result('globalAvgPool', x, [batch, channels])
+      const means = to.value([batch, channels], 'means')
+      to.operator('globalAvgPool', [x], [means], { suffix: 'means' })
+      return to.result('reshape', means, [batch, channels, 1, 1])
+    }
   },
   meanPositions: {
     stem: 'mean',

@@ -159,6 +159,13 @@ const multiplyCases: Use[] = [...IMAGES, ...FEATURES].map((shape) => ({
   outputs: { y: activation(...shape) }
 }))
 
+const scaleCases: Use[] = [...IMAGES, ...LARGE_IMAGES].map((shape) => ({
+  name: named(shape),
+  attributes: {},
+  inputs: { x: activation(...shape), factors: activation(...shape.slice(0, 2)) },
+  outputs: { y: activation(...shape) }
+}))
+
 /** Channels of the parts: whole blocks, parts of blocks, single ones. */
 const concatCases = (...lists: readonly (readonly number[])[]): Use[] =>
   lists.flatMap((channels) =>
@@ -348,6 +355,18 @@ export const operatorTable: readonly OperatorRow[] = [
     backward: [{ kind: 'clampBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.exact }]
   },
   {
+    kind: 'hardSigmoid',
+    magnitude: magnitude.relative,
+    cases: activationCases(),
+    backward: [{ kind: 'hardSigmoidBackward', inputs: ['x', 'gy'], outputs: ['gx'], magnitude: magnitude.absoluteGradient }]
+  },
+  {
+    kind: 'hardSwish',
+    magnitude: magnitude.relative,
+    cases: activationCases(),
+    backward: [{ kind: 'hardSwishBackward', inputs: ['x', 'gy'], outputs: ['gx'], magnitude: magnitude.slopeOfInput }]
+  },
+  {
     kind: 'gelu',
     magnitude: magnitude.relative,
     cases: [0, 1].flatMap((approximate) => activationCases({ approximate })),
@@ -380,6 +399,16 @@ export const operatorTable: readonly OperatorRow[] = [
   },
   { kind: 'multiply', magnitude: magnitude.relative, cases: multiplyCases, backward: [] },
   {
+    kind: 'scaleChannels',
+    magnitude: magnitude.relative,
+    cases: scaleCases,
+    backward: [
+      { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['gx', 'gfactors'], magnitude: magnitude.absolute },
+      { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['none', 'gfactors'], magnitude: magnitude.absolute },
+      { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['gx', 'none'], magnitude: magnitude.absolute }
+    ]
+  },
+  {
     kind: 'maxPool2d',
     magnitude: magnitude.exact,
     cases: maximumCases,
@@ -410,6 +439,12 @@ export const operatorTable: readonly OperatorRow[] = [
     magnitude: magnitude.absolute,
     cases: [0, 0.5, 0.9].flatMap((rate) => alike([...IMAGES, ...FEATURES], { rate, stream: 3 })),
     backward: [{ kind: 'dropoutBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.absolute }]
+  },
+  {
+    kind: 'stochasticDepth',
+    magnitude: magnitude.absolute,
+    cases: [0, 0.5, 0.9].flatMap((rate) => alike([...IMAGES, ...FEATURES], { rate, stream: 3 })),
+    backward: []
   },
   {
     kind: 'softmaxCrossEntropy',

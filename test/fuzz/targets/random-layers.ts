@@ -16,6 +16,8 @@ import {
   maxPool2d,
   multiply,
   residual,
+  sigmoid,
+  stochasticDepth,
   subsamplePad
 } from '../../../src/model/layers.js'
 import type { Layer, Pair } from '../../../src/model/layer.js'
@@ -28,7 +30,7 @@ const paddings = either(padding) as fc.Arbitrary<Pair>
 
 /** Layers that keep the number of channels and the extents: what blocks are made of. */
 const keeping: fc.Arbitrary<Layer> = fc.oneof(
-  fc.constantFrom(...activations, dropout(0.5), gelu({ approximate: 'tanh' }), layerNorm()),
+  fc.constantFrom(...activations, dropout(0.5), stochasticDepth(0.5), gelu({ approximate: 'tanh' }), layerNorm()),
   fc.double({ min: 0.01, max: 0.9, noNaN: true }).map((slope) => leakyRelu({ slope })),
   fc.double({ min: 1e-5, max: 0.1, noNaN: true }).map((epsilon) => batchNorm2d({ epsilon })),
   fc.constantFrom(1, 3, 5).map((size) => localResponseNorm(size, { alpha: 0.5 }))
@@ -48,7 +50,7 @@ const changing: fc.Arbitrary<Layer> = fc.oneof(
   fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => avgPool2d(kernel, options)),
   fc.tuple(small, padding, padding).map((numbers) => subsamplePad(...numbers)),
   fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()).map(([features, bias]) => linear(features, { bias })),
-  fc.constantFrom(flatten(), globalAvgPool())
+  fc.constantFrom(flatten(), globalAvgPool(), globalAvgPool({ keepAxes: true }))
 )
 
 /** Layers one after another, blocks within blocks; most of them do not fit together. */
@@ -61,6 +63,7 @@ export const randomLayers: fc.Arbitrary<Layer[]> = fc.letrec<{ layers: Layer[]; 
       { weight: 4, arbitrary: changing },
       { weight: 1, arbitrary: inner.map((body) => residual({ body })) },
       { weight: 1, arbitrary: inner.map((body) => multiply({ body })) },
+      { weight: 1, arbitrary: fc.boolean().map((keepAxes) => multiply({ body: [globalAvgPool({ keepAxes }), sigmoid()] })) },
       { weight: 1, arbitrary: fc.array(tie('layers'), { minLength: 1, maxLength: 3 }).map((branches) => concat(branches)) }
     ),
     layers: fc.array(tie('layer'), { minLength: 1, maxLength: 5 })

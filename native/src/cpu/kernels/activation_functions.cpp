@@ -1,4 +1,4 @@
-// sigmoid, tanh, leakyRelu, clamp, gelu and silu, element by element over memory as it lies, and their gradients.
+// sigmoid, tanh, leakyRelu, clamp, hardSigmoid, hardSwish, gelu and silu, element by element over memory as it lies, and their gradients.
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/normal_distribution.h"
@@ -45,6 +45,28 @@ struct Clamp {
     return y > least ? below : all(0.0f);
   }
   float least, most;
+};
+
+// The straight lines that stand for the sigmoid and for x * sigmoid(x) in MobileNetV3 (Howard et al., ICCV 2019).
+struct HardSigmoid {
+  explicit HardSigmoid(const Attributes&) {}
+  static constexpr bool kKeepsZero = false;
+  template <class T> static Floats value(Floats x) { return share(x); }
+  template <class T> static Floats slope(Floats x) { return magnitude_of(x) < 3.0f ? all(1.0f / 6) : all(0.0f); }
+  static Floats share(Floats x) {
+    const Floats raised = x + 3.0f, positive = raised < 0.0f ? all(0.0f) : raised;
+    return (positive > 6.0f ? all(6.0f) : positive) * (1.0f / 6);
+  }
+};
+
+struct HardSwish {
+  explicit HardSwish(const Attributes&) {}
+  static constexpr bool kKeepsZero = true;
+  template <class T> static Floats value(Floats x) { return x * HardSigmoid::share(x); }
+  template <class T> static Floats slope(Floats x) {
+    const Floats below = x <= -3.0f ? all(0.0f) : x * (1.0f / 3) + 0.5f;
+    return x >= 3.0f ? all(1.0f) : below;
+  }
 };
 
 struct Silu {
@@ -207,6 +229,10 @@ std::vector<Operator> operators() {
       gradient_of<LeakyRelu>("leakyReluBackward", "y", check_leaky_gradient),
       value_of<Clamp>("clamp", check_clamp_value),
       gradient_of<Clamp>("clampBackward", "y", check_clamp_gradient),
+      value_of<HardSigmoid>("hardSigmoid", check_value),
+      gradient_of<HardSigmoid>("hardSigmoidBackward", "x", check_gradient),
+      value_of<HardSwish>("hardSwish", check_value),
+      gradient_of<HardSwish>("hardSwishBackward", "x", check_gradient),
       value_of<Silu>("silu", check_value),
       gradient_of<Silu>("siluBackward", "x", check_gradient),
       value_of<Gelu>("gelu", check_gelu_value),

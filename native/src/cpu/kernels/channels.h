@@ -79,6 +79,17 @@ template <class Value> void spread(const ChannelGroup& group, Value* row, const 
   }
 }
 
+// The reverse: `channels` becomes the sums of a group's channels, from sums of the elements of its rows.
+template <int Vectors> void gather(const ChannelGroup& group, float* channels, const Floats (&row)[Vectors]) {
+  float lanes[kMostWidth];
+  for (int v = 0; v < Vectors; ++v) store(lanes + v * kLanes, row[v]);
+  for (int c = 0; c < group.channels; ++c) {
+    float sum = 0;
+    for (int i = c; i < group.width; i += group.period) sum += lanes[i];
+    channels[c] = sum;
+  }
+}
+
 // body.operator()<Vectors, Partial>() for the registers of a group's rows.
 template <class Body> inline void for_registers(const ChannelGroup& group, const Body& body) {
   if (group.width < kLanes) return body.template operator()<1, true>();

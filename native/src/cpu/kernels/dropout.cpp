@@ -1,4 +1,5 @@
-// y = x * mask / (1 - rate), with the mask of dropout_mask.h; the gradient is the same operator.
+// y = x * mask / (1 - rate), with the mask of dropout_mask.h, of elements or, for stochastic depth, of whole samples; the gradient is the
+// same operator.
 #include <bit>
 #include <cmath>
 
@@ -134,6 +135,41 @@ template <class T> class Dropout final : public Kernel {
   const float scale_;
 };
 
+// Over memory as it lies: samples follow one another in every layout.
+template <class T> class StochasticDepth final : public Kernel {
+ public:
+  explicit StochasticDepth(const OperatorSpec& spec)
+      : samples_(spec.inputs[0].shape()[0]),
+        elements_(elements_in_memory(spec.inputs[0].spec) / samples_),
+        x_(input<T>(spec, 0)),
+        y_(output<T>(spec, 0)),
+        stream_(static_cast<uint64_t>(spec.attributes.number("stream"))),
+        rate_(static_cast<float>(spec.attributes.number("rate"))),
+        scale_(static_cast<float>(1 / (1 - spec.attributes.number("rate")))) {}
+
+  void run(const StepContext& step) override {
+    for_each(samples_, samples_ * elements_, [&](int64_t sample) {
+      const DropoutMask mask(step.seed, step.position + static_cast<uint64_t>(sample), stream_, rate_);
+      const T* const x = x_ + sample * elements_;
+      T* const y = y_ + sample * elements_;
+      if (!mask.keeps_sample()) {
+        std::memset(static_cast<void*>(y), 0, static_cast<size_t>(elements_) * sizeof(T));
+        return;
+      }
+      for_each_register(0, elements_, [x, y, scale = scale_]<bool Partial>(int64_t at, int width) {
+        store<Partial>(y + at, load<Partial>(x + at, width) * scale, width);
+      });
+    });
+  }
+
+ private:
+  const int64_t samples_, elements_;  // elements of a sample, padding lanes included
+  const T* x_;
+  T* y_;  // may be x
+  const uint64_t stream_;
+  const float rate_, scale_;
+};
+
 void check(const Shapes& shapes) {
   shapes.output_is(0, shapes.input(0));
   const double rate = shapes.attributes().number("rate");
@@ -146,6 +182,7 @@ std::vector<Operator> operators() {
   return {
       {"dropout", {{"x", activation}}, {{"y", activation}}, check, make_typed<Dropout>, {{0, 0}}},
       {"dropoutBackward", {{"gy", activation}}, {{"gx", activation}}, check, make_typed<Dropout>, {{0, 0}}},
+      {"stochasticDepth", {{"x", activation}}, {{"y", activation}}, check, make_typed<StochasticDepth>, {{0, 0}}},
   };
 }
 

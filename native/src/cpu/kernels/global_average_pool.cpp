@@ -26,14 +26,10 @@ template <class T> class GlobalAveragePool final : public Kernel {
       for (int v = 0; v < Vectors; ++v) sums[v] += load<Partial>(row + v * kLanes, group.width);
     }
     if (layout_.tail) sums[0] += load<true>(row, layout_.tail);
-    float lanes[kMostWidth];
-    for (int v = 0; v < Vectors; ++v) store(lanes + v * kLanes, sums[v]);
+    float channels[kMostWidth];
+    gather(group, channels, sums);
     const float share = 1.0f / static_cast<float>(layout_.elements_a_channel / layout_.images);
-    for (int c = 0; c < group.channels; ++c) {
-      float sum = 0;
-      for (int i = c; i < group.width; i += group.period) sum += lanes[i];
-      y_[image * channels_ + group.channel + c] = from_float<T>(sum * share);
-    }
+    for (int c = 0; c < group.channels; ++c) y_[image * channels_ + group.channel + c] = from_float<T>(channels[c] * share);
   }
 
   const ChannelGroups layout_;

@@ -1,4 +1,4 @@
-// sigmoid, tanh, leakyRelu, clamp, gelu and silu, and their gradients.
+// sigmoid, tanh, leakyRelu, clamp, hardSigmoid, hardSwish, gelu and silu, and their gradients.
 #include <cmath>
 #include <numbers>
 
@@ -72,6 +72,10 @@ double clamp(double x, const Attributes& attributes) {
 double clamp_slope(double y, const Attributes& attributes) {
   return y > attributes.number("least") && y < attributes.number("most") ? 1 : 0;
 }
+double hard_sigmoid(double x, const Attributes&) { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6; }
+double hard_sigmoid_slope(double x, const Attributes&) { return x > -3 && x < 3 ? 1.0 / 6 : 0; }
+double hard_swish(double x, const Attributes& attributes) { return x * hard_sigmoid(x, attributes); }
+double hard_swish_slope(double x, const Attributes&) { return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5; }
 double silu(double x, const Attributes&) { return x * logistic(x); }
 double silu_slope(double x, const Attributes&) { return logistic(x) * (1 + x * (1 - logistic(x))); }
 
@@ -136,6 +140,10 @@ std::vector<Operator> operators() {
       gradient_of<leaky_relu_slope>("leakyReluBackward", "y", check_leaky_gradient),
       value_of<clamp>("clamp", check_clamp_value),
       gradient_of<clamp_slope>("clampBackward", "y", check_clamp_gradient),
+      value_of<hard_sigmoid>("hardSigmoid", check_value),
+      gradient_of<hard_sigmoid_slope>("hardSigmoidBackward", "x", check_gradient),
+      value_of<hard_swish>("hardSwish", check_value),
+      gradient_of<hard_swish_slope>("hardSwishBackward", "x", check_gradient),
       value_of<silu>("silu", check_value),
       gradient_of<silu_slope>("siluBackward", "x", check_gradient),
       value_of<gelu>("gelu", check_gelu_value),

@@ -1,4 +1,4 @@
-// Operators whose output element depends on the input elements at its own place: relu, add, multiply, dropout, reshape.
+// Operators whose output element depends on the input elements at its own place: relu, add, multiply, dropout, stochasticDepth, reshape.
 #include <cstring>
 
 #include "core/dropout_mask.h"
@@ -73,6 +73,19 @@ template <class T> void dropout(const OperatorSpec& op, const StepContext& step)
   }
 }
 
+template <class T> void stochastic_depth(const OperatorSpec& op, const StepContext& step) {
+  const T* x = op.inputs[0].as<T>();  // (N, ...)
+  T* y = op.outputs[0].as<T>();       // (N, ...)
+  const int64_t samples = op.inputs[0].shape()[0], elements = elements_of(op.inputs[0].shape()) / samples;
+  const double rate = op.attributes.number("rate"), scale = 1 / (1 - rate);
+  const auto stream = static_cast<uint64_t>(op.attributes.number("stream"));
+  for (int64_t n = 0; n < samples; ++n) {
+    const DropoutMask mask(step.seed, step.position + static_cast<uint64_t>(n), stream, static_cast<float>(rate));
+    const bool kept = mask.keeps_sample();
+    for (int64_t e = n * elements; e < (n + 1) * elements; ++e) y[e] = rounded<T>(kept ? x[e] * scale : 0.0);
+  }
+}
+
 std::vector<Operator> operators() {
   using enum Role;
   return {
@@ -102,6 +115,12 @@ std::vector<Operator> operators() {
        {{"gx", activation}},
        check_dropout,
        {dropout<float>, dropout<double>, dropout<Bf16>},
+       {{0, 0}}},
+      {"stochasticDepth",
+       {{"x", activation}},
+       {{"y", activation}},
+       check_dropout,
+       {stochastic_depth<float>, stochastic_depth<double>, stochastic_depth<Bf16>},
        {{0, 0}}},
   };
 }

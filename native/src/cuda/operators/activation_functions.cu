@@ -1,5 +1,5 @@
-// sigmoid, tanh, leakyRelu, clamp, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the first four, of x for the
-// others.
+// sigmoid, tanh, leakyRelu, clamp, hardSigmoid, hardSwish, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the
+// first four, of x for the others.
 #include <cmath>
 
 #include "cuda/launch.h"
@@ -34,6 +34,17 @@ struct Clamp {
   float least, most;
   EVERYWHERE float value(float x) const { return x < least ? least : x > most ? most : x; }
   EVERYWHERE float slope(float y) const { return y > least && y < most ? 1 : 0; }
+};
+
+// The straight lines that stand for the sigmoid and for x * sigmoid(x) in MobileNetV3 (Howard et al., ICCV 2019).
+struct HardSigmoid {
+  EVERYWHERE float value(float x) const { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) * (1.0f / 6); }
+  EVERYWHERE float slope(float x) const { return x > -3 && x < 3 ? 1.0f / 6 : 0; }
+};
+
+struct HardSwish {
+  EVERYWHERE float value(float x) const { return x * HardSigmoid{}.value(x); }
+  EVERYWHERE float slope(float x) const { return x <= -3 ? 0 : x >= 3 ? 1 : x * (1.0f / 3) + 0.5f; }
 };
 
 struct Silu {
@@ -104,6 +115,8 @@ MadeKernel make_activation_function(const OperatorSpec& spec, DeviceStream& stre
   if (kind == "sigmoid") return make(spec, stream, backward, Sigmoid{});
   if (kind == "tanh") return make(spec, stream, backward, Tanh{});
   if (kind == "silu") return make(spec, stream, backward, Silu{});
+  if (kind == "hardSigmoid") return make(spec, stream, backward, HardSigmoid{});
+  if (kind == "hardSwish") return make(spec, stream, backward, HardSwish{});
   if (kind == "leakyRelu") return make(spec, stream, backward, LeakyRelu{static_cast<float>(spec.attributes.number("slope"))});
   if (kind == "clamp") {
     const Attributes& bounds = spec.attributes;
@@ -122,6 +135,10 @@ const Registered kOperators{{
     {"leakyReluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"clamp", {alike}, {alike}, make_activation_function, {{0, 0}}},
     {"clampBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"hardSigmoid", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"hardSigmoidBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"hardSwish", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"hardSwishBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"gelu", {alike}, {alike}, make_activation_function, {{0, 0}}},
     {"geluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
     {"silu", {alike}, {alike}, make_activation_function, {{0, 0}}},

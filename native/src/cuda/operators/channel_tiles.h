@@ -26,7 +26,7 @@ struct ChannelTiles {
     chunks = (rows + chunk_rows - 1) / chunk_rows;
   }
 
-  int64_t blocks() const { return static_cast<int64_t>(columns) * chunks; }
+  EVERYWHERE int64_t blocks() const { return static_cast<int64_t>(columns) * chunks; }
   EVERYWHERE int chunk(int64_t block) const { return static_cast<int>(block) / columns; }
   EVERYWHERE int first_pack(int64_t block) const { return static_cast<int>(block) % columns * lanes; }
   EVERYWHERE int pack(int64_t block, int thread) const { return first_pack(block) + thread % lanes; }

@@ -54,10 +54,44 @@ MadeKernel make_dropout(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+// Of whole samples.
+template <class T, int V> struct StochasticDepth {
+  const T* x;
+  T* y;  // may be x
+  const StepParameters* step;
+  uint64_t stream;
+  float rate, scale;
+  int packs;  // of a sample
+
+  EVERYWHERE void operator()(int64_t i) const {
+    const DropoutMask mask(step->seed, step->position + static_cast<uint64_t>(i / packs), stream, rate);
+    const bool kept = mask.keeps_sample();
+    Pack<T, V> values = read<T, V>(x, i);
+    for (int v = 0; v < V; ++v) values.at[v] = T(kept ? float(values.at[v]) * scale : 0.0f);
+    write(y, i, values);
+  }
+};
+
+MadeKernel make_stochastic_depth(const OperatorSpec& spec, DeviceStream& stream) {
+  const int64_t samples = spec.inputs[0].shape()[0], elements = elements_of(spec.inputs[0].shape()) / samples;
+  return by_packs(spec.precision, elements, [&]<class P>(P) {
+    using T = typename P::T;
+    const StochasticDepth<T, P::V> program{spec.inputs[0].as<T>(),
+                                           spec.outputs[0].as<T>(),
+                                           stream.parameters(),
+                                           static_cast<uint64_t>(spec.attributes.number("stream")),
+                                           static_cast<float>(spec.attributes.number("rate")),
+                                           static_cast<float>(1 / (1 - spec.attributes.number("rate"))),
+                                           static_cast<int>(elements / P::V)};
+    return queued([&stream, samples, program] { each(stream, samples * program.packs, program); });
+  });
+}
+
 using enum Port;
 const Registered kOperators{{
     {"dropout", {alike}, {alike}, make_dropout, {{0, 0}}},
     {"dropoutBackward", {alike}, {alike}, make_dropout, {{0, 0}}},
+    {"stochasticDepth", {alike}, {alike}, make_stochastic_depth, {{0, 0}}},
 }};
 
 }  // namespace
