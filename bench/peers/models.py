@@ -1,5 +1,7 @@
 """The zoo's models in PyTorch: the same layers, and parameters in the same order, so that one flat vector serves both."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -153,10 +155,10 @@ class InvertedResidual(nn.Sequential):
         return super().forward(x) + x if self.has_shortcut else super().forward(x)
 
 
-def normed(before, after, kernel, stride=1, groups=1):
-    """A convolution with batch norm and ReLU6."""
+def normed(before, after, kernel, stride=1, groups=1, activation=nn.ReLU6, eps=1e-5):
+    """A convolution with batch norm and an activation function."""
     convolution = nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False)
-    return convolution, nn.BatchNorm2d(after), nn.ReLU6(inplace=True)
+    return convolution, nn.BatchNorm2d(after, eps), activation(inplace=True)
 
 
 class MobileNetV2(nn.Sequential):
@@ -172,6 +174,132 @@ class MobileNetV2(nn.Sequential):
                 before = after
         layers += [*normed(before, 1280, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
         super().__init__(*layers, nn.Linear(1280, classes))
+
+
+def multiple_of_8(channels):
+    """The nearest multiple of 8, but never more than a tenth below."""
+    nearest = max(8, int(channels + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * channels else nearest
+
+
+class Excitation(nn.Sequential):
+    """Hu et al. 2018: each channel times a factor that two layers compute from the means of all channels."""
+
+    def __init__(self, channels, squeezed, activation, scale):
+        down, up = nn.Conv2d(channels, squeezed, 1), nn.Conv2d(squeezed, channels, 1)
+        super().__init__(nn.AdaptiveAvgPool2d(1), down, activation(inplace=True), up, scale())
+
+    def forward(self, x):
+        return x * super().forward(x)
+
+
+class ExcitedResidual(nn.Sequential):
+    """An inverted residual with squeeze-and-excitation, unless `squeezed` is 0; training leaves it out for a share `drop` of the samples."""
+
+    def __init__(self, before, expanded, after, kernel, stride, activation, squeezed, squeeze, scale, drop=0, eps=1e-5):
+        form = {"activation": activation, "eps": eps}
+        layers = [*normed(before, expanded, 1, **form)] if expanded != before else []
+        layers += normed(expanded, expanded, kernel, stride, expanded, **form)
+        if squeezed:
+            layers.append(Excitation(expanded, squeezed, squeeze, scale))
+        super().__init__(*layers, nn.Conv2d(expanded, after, 1, bias=False), nn.BatchNorm2d(after, eps))
+        self.has_shortcut = stride == 1 and before == after
+        self.drop = drop
+
+    def forward(self, x):
+        y = super().forward(x)
+        if not self.has_shortcut:
+            return y
+        if self.training and self.drop > 0:
+            kept = y.new_empty(len(y), 1, 1, 1).bernoulli_(1 - self.drop)
+            y = y * kept.div_(1 - self.drop)
+        return y + x
+
+
+# Kernel, channels in the middle and behind it, whether the activation is ReLU, stride, whether it excites channels.
+MOBILENETS_V3 = {
+    "mobilenet_v3_large": (
+        1280,
+        (
+            (3, 16, 16, True, 1, False),
+            (3, 64, 24, True, 2, False),
+            (3, 72, 24, True, 1, False),
+            (5, 72, 40, True, 2, True),
+            *[(5, 120, 40, True, 1, True)] * 2,
+            (3, 240, 80, False, 2, False),
+            (3, 200, 80, False, 1, False),
+            *[(3, 184, 80, False, 1, False)] * 2,
+            (3, 480, 112, False, 1, True),
+            (3, 672, 112, False, 1, True),
+            (5, 672, 160, False, 2, True),
+            *[(5, 960, 160, False, 1, True)] * 2,
+        ),
+    ),
+    "mobilenet_v3_small": (
+        1024,
+        (
+            (3, 16, 16, True, 2, True),
+            (3, 72, 24, True, 2, False),
+            (3, 88, 24, True, 1, False),
+            (5, 96, 40, False, 2, True),
+            *[(5, 240, 40, False, 1, True)] * 2,
+            (5, 120, 48, False, 1, True),
+            (5, 144, 48, False, 1, True),
+            (5, 288, 96, False, 2, True),
+            *[(5, 576, 96, False, 1, True)] * 2,
+        ),
+    ),
+}
+
+
+class MobileNetV3(nn.Sequential):
+    """Howard et al. 2019; below 64 pixels a side the first two of its five strides are 1."""
+
+    def __init__(self, name, sample, classes, dropout):
+        small, eps = min(sample[1:]) < 64, 0.001
+        features, blocks = MOBILENETS_V3[name]
+        first = next(i for i, block in enumerate(blocks) if block[4] == 2)
+        layers, before = [*normed(sample[0], 16, 3, 1 if small else 2, activation=nn.Hardswish, eps=eps)], 16
+        for i, (kernel, expanded, after, relu, stride, excites) in enumerate(blocks):
+            stride = 1 if small and i == first else stride
+            squeezed = multiple_of_8(expanded / 4) if excites else 0
+            activation = nn.ReLU if relu else nn.Hardswish
+            layers.append(ExcitedResidual(before, expanded, after, kernel, stride, activation, squeezed, nn.ReLU, nn.Hardsigmoid, eps=eps))
+            before = after
+        layers += [*normed(before, 6 * before, 1, activation=nn.Hardswish, eps=eps), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+        layers += [nn.Linear(6 * before, features), nn.Hardswish(inplace=True), nn.Dropout(dropout), nn.Linear(features, classes)]
+        super().__init__(*layers)
+
+
+# How many times as wide and as deep as the smallest one.
+EFFICIENTNETS = {
+    "efficientnet_b0": (1, 1),
+    "efficientnet_b1": (1, 1.1),
+    "efficientnet_b2": (1.1, 1.2),
+    "efficientnet_b3": (1.2, 1.4),
+    "efficientnet_b4": (1.4, 1.8),
+}
+
+
+class EfficientNet(nn.Sequential):
+    """Tan and Le 2019; below 64 pixels a side the first two of its five strides are 1."""
+
+    def __init__(self, name, sample, classes, dropout, drop):
+        small = min(sample[1:]) < 64
+        width, depth = EFFICIENTNETS[name]
+        stages = ((1, 3, 1, 16, 1), (6, 3, 1 if small else 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3), (6, 5, 1, 112, 3), (6, 5, 2, 192, 4), (6, 3, 1, 320, 1))
+        counts = [math.ceil(count * depth) for *_, count in stages]
+        before = multiple_of_8(32 * width)
+        layers, position = [*normed(sample[0], before, 3, 1 if small else 2, activation=nn.SiLU)], 0
+        for (expansion, kernel, stride, channels, _), count in zip(stages, counts):
+            after = multiple_of_8(channels * width)
+            for i in range(count):
+                rate = drop * position / sum(counts)
+                shape = before, multiple_of_8(before * expansion), after, kernel, stride if i == 0 else 1
+                layers.append(ExcitedResidual(*shape, nn.SiLU, before // 4, nn.SiLU, nn.Sigmoid, rate))
+                before, position = after, position + 1
+        layers += [*normed(before, 4 * before, 1, activation=nn.SiLU), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
+        super().__init__(*layers, nn.Linear(4 * before, classes))
 
 
 def unit(before, after, kernel, stride=1, padding=None):
@@ -488,9 +616,13 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return Inception(sample, classes, dropout)
     if name == "mobilenet_v2":
         return MobileNetV2(sample, classes, dropout)
+    if name in MOBILENETS_V3:
+        return MobileNetV3(name, sample, classes, dropout)
+    if name in EFFICIENTNETS:
+        return EfficientNet(name, sample, classes, dropout, 0.4 * dropout)
     if name == "text-classifier":
         return TextClassifier(sample, classes, **size)
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join([*GROUPED_RESNETS, *VITS])}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *VITS])}")

@@ -25,12 +25,6 @@ def build():
 model = build().eval()
 norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
 with torch.no_grad():
-    # Statistics of one batch: with means of 0 and variances of 1 nothing of an image would reach the last layer of a deep network.
-    for norm in norms:
-        norm.train().momentum = 1
-    model(torch.randn(8, 3, side, side))
-    for norm in norms:
-        norm.eval()
     # Biases that begin at 0 would hide where they go.
     for key, value in model.state_dict().items():
         if "running" in key:
@@ -39,8 +33,15 @@ with torch.no_grad():
             value.mul_(1 + 0.2 * torch.rand_like(value)).add_(0.1 * torch.rand_like(value))
         elif value.dtype.is_floating_point and "token" in key:
             value.normal_(0, 0.5)
+    # Statistics of one batch: with means of 0 and variances of 1 nothing of an image would reach the last layer of a deep network, and with those of other
+    # weights its outputs would grow from layer to layer, and their errors with them.
+    for norm in norms:
+        norm.train().momentum = 1
+    model(torch.randn(8, 3, side, side))
+    for norm in norms:
+        norm.eval()
     inputs = torch.randn(2, 3, side, side)
-    outputs = model(inputs)
-save_file(model.state_dict(), folder / "weights.safetensors")
+    save_file(model.state_dict(), folder / "weights.safetensors")
+    outputs = model.double()(inputs.double()).float()
 inputs.numpy().tofile(folder / "inputs.f32")
 outputs.numpy().tofile(folder / "outputs.f32")

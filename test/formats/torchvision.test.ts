@@ -16,7 +16,11 @@ const CLASSES = 7
 const MODELS = [
   ['vit-tiny', 'vit_tiny_patch16_224', 'timm', 112],
   ['mobilenet_v2', 'mobilenet_v2', 'torchvision', 96],
-  ['inception_v3', 'inception_v3', 'torchvision', 96],
+  ['mobilenet_v3_large', 'mobilenet_v3_large', 'torchvision', 96],
+  ['mobilenet_v3_small', 'mobilenet_v3_small', 'torchvision', 64],
+  ['efficientnet_b0', 'efficientnet_b0', 'torchvision', 64],
+  ['efficientnet_b2', 'efficientnet_b2', 'torchvision', 64],
+  ['inception_v3', 'inception_v3', 'torchvision', 128],
   ['resnext50_32x4d', 'resnext50_32x4d', 'torchvision', 64],
   ['wide_resnet50_2', 'wide_resnet50_2', 'torchvision', 64]
 ] as const

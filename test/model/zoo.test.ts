@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
+import type { Model } from '../../src/model/model.js'
 import {
   alexnet,
+  efficientnet,
   gpt,
   inceptionV3,
   mlp,
   imagenetResnet,
   mobilenetV2,
+  mobilenetV3,
   modelNamed,
   resnet,
   vgg16,
@@ -42,6 +45,13 @@ describe('the zoo', () => {
     ['resnext50_32x4d', imagenet, 25_028_904],
     ['wide_resnet50_2', imagenet, 68_883_240],
     ['mobilenet_v2', imagenet, 3_504_872],
+    ['mobilenet_v3_large', imagenet, 5_483_032],
+    ['mobilenet_v3_small', imagenet, 2_542_856],
+    ['efficientnet_b0', imagenet, 5_288_548],
+    ['efficientnet_b1', imagenet, 7_794_184],
+    ['efficientnet_b2', imagenet, 9_109_994],
+    ['efficientnet_b3', imagenet, 12_233_232],
+    ['efficientnet_b4', imagenet, 19_341_616],
     // torchvision counts 3,326,696 more in the auxiliary classifier.
     ['inception_v3', imagenet, 27_161_264 - 3_326_696],
     // Caffe's cifar10_quick.
@@ -147,17 +157,25 @@ describe('the zoo', () => {
     )
   })
 
-  it('keeps more of small images in MobileNetV2, with the same weights', () => {
-    const last = (side: number) => {
-      const { values } = predictionGraph(modelNamed('mobilenet_v2', { input: [3, side, side], classes: 1000 }))
-      return values.find(({ name }) => name === 'features.18.2')!.shape.slice(2)
+  it('keeps more of small images in models of inverted residual blocks, with the same weights', () => {
+    for (const [name, lastLayer] of [
+      ['mobilenet_v2', 18],
+      ['mobilenet_v3_large', 16],
+      ['mobilenet_v3_small', 12],
+      ['efficientnet_b0', 8]
+    ] as const) {
+      const model = (side: number): Model => modelNamed(name, { input: [3, side, side], classes: 1000 })
+      const last = (side: number): readonly number[] =>
+        predictionGraph(model(side))
+          .values.find((value) => value.name === `features.${lastLayer}.2`)!
+          .shape.slice(2)
+      expect([last(224), last(64), last(32)], name).to.deep.equal([
+        [7, 7],
+        [2, 2],
+        [4, 4]
+      ])
+      expect(parameterCount(model(32)), name).to.equal(parameterCount(model(224)))
     }
-    expect([last(224), last(64), last(32)]).to.deep.equal([
-      [7, 7],
-      [2, 2],
-      [4, 4]
-    ])
-    expect(parameterCount(modelNamed('mobilenet_v2', { input: [3, 32, 32], classes: 1000 }))).to.equal(3_504_872)
   })
 
   it('keeps the size of its features, and so of its weights, for images around 224 pixels', () => {
@@ -289,7 +307,7 @@ describe('the zoo', () => {
     )
     expect(thrown(() => mlp(mnist, { hiden: [3] } as never)).message).to.match(/^hiden: /)
     expect(thrown(() => mlp(mnist, { hidden: 3 } as never)).message).to.match(/^hidden: received 3; give a list/)
-    for (const build of [alexnet, vgg16, mobilenetV2, inceptionV3])
+    for (const build of [alexnet, vgg16, mobilenetV2, mobilenetV3, efficientnet, inceptionV3])
       expect(thrown(() => build({ ...imagenet, input: [3, 128, 128] }, { dropout: 2 })).message).to.match(/^dropout: received 2; /)
   })
 })

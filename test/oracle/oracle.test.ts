@@ -79,7 +79,17 @@ describe('PyTorch as the oracle', function () {
       })
     })
 
-  for (const name of ['resnet18', 'resnet50', 'vgg16', 'mobilenet_v2', 'inception_v3', 'convnet', 'alexnet'])
+  for (const name of [
+    'resnet18',
+    'resnet50',
+    'vgg16',
+    'mobilenet_v2',
+    'mobilenet_v3_small',
+    'efficientnet_b0',
+    'inception_v3',
+    'convnet',
+    'alexnet'
+  ])
     describe(`${name}, one step`, () => {
       const ours = (() => {
         let trace: ReturnType<typeof runOurs> | undefined

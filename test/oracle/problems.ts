@@ -1,11 +1,13 @@
 import {
   alexnet,
   convnet,
+  efficientnet,
   gpt,
   imagenetResnet,
   inceptionV3,
   lenet,
   mobilenetV2,
+  mobilenetV3,
   resnet,
   textClassifier,
   vgg16,
@@ -30,6 +32,14 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['vgg16', () => problemOf((shape) => vgg16(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1 })],
   ['gpt', () => textProblemOf((shape) => gpt(shape, GPT), { context: 16, batch: 4, steps: 10, size: GPT })],
   ['mobilenet_v2', () => problemOf((shape) => mobilenetV2(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1, gentle: true })],
+  [
+    'mobilenet_v3_small',
+    () => problemOf((shape) => mobilenetV3(shape, { size: 'small', dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1, gentle: true })
+  ],
+  [
+    'efficientnet_b0',
+    () => problemOf((shape) => efficientnet(shape, { dropout: 0, stochasticDepth: 0 }), { sample: CIFAR, batch: 8, steps: 1, gentle: true })
+  ],
   [
     'inception_v3',
     () => problemOf((shape) => inceptionV3(shape, { dropout: 0 }), { sample: [3, 139, 139], batch: 4, steps: 1, gentle: true })

@@ -11,6 +11,10 @@ const DEEP: readonly string[] = [
   'resnext50_32x4d',
   'wide_resnet50_2',
   'inception_v3',
+  'efficientnet_b1',
+  'efficientnet_b2',
+  'efficientnet_b3',
+  'efficientnet_b4',
   'vit-small',
   'vit-base'
 ]
@@ -30,7 +34,7 @@ function forSmallImages(name: string): Model {
       ? [3, 63, 63]
       : name === 'inception_v3'
         ? [3, 75, 75]
-        : /^(vgg|resnet|resnext|wide_resnet|vit|mobilenet|convnet)/.test(name)
+        : /^(vgg|resnet|resnext|wide_resnet|vit|mobilenet|efficientnet|convnet)/.test(name)
           ? [3, 32, 32]
           : [1, 28, 28]
   return modelNamed(name, { input, classes: 10 })

@@ -5,12 +5,14 @@ import type { Normalisation } from '../normalisation.js'
 import { alexnetFamily } from './alexnet.js'
 import { convnetFamily } from './convnet.js'
 import { checkedShape, SMALL, type Defaults, type ZooFamily, type ZooShape } from './family.js'
+import { efficientnetFamily } from './efficientnet.js'
 import { gptFamily } from './gpt.js'
 import { imagenetResnetFamily } from './imagenet-resnet.js'
 import { inceptionFamily } from './inception.js'
 import { lenetFamily } from './lenet.js'
 import { logisticRegressionFamily, mlpFamily } from './mlp.js'
 import { mobilenetFamily } from './mobilenet.js'
+import { mobilenetV3Family } from './mobilenet-v3.js'
 import { resnetFamily } from './resnet.js'
 import { textClassifierFamily } from './text-classifier.js'
 import { vggFamily } from './vgg.js'
@@ -28,6 +30,8 @@ const FAMILIES: readonly ZooFamily[] = [
   imagenetResnetFamily,
   inceptionFamily,
   mobilenetFamily,
+  mobilenetV3Family,
+  efficientnetFamily,
   gptFamily,
   textClassifierFamily,
   ...vitFamilies

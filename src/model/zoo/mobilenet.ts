@@ -2,6 +2,7 @@ import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu6
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { checkedShape, dropoutRate, IMAGENET, IMAGENET_PIXELS, type DropoutOptions, type ZooFamily, type ZooShape } from './family.js'
+import { convolution, isSmallImage } from './inverted-residual.js'
 
 /** The blocks of each stage: how much wider a block is inside, channels that it gives, how many there are, and the first one's stride. */
 const STAGES = [
@@ -14,9 +15,6 @@ const STAGES = [
   { expansion: 6, channels: 320, blocks: 1, stride: 1 }
 ] as const
 
-/** Below so many pixels a side the first convolution and the second stage keep the size: of an image of 32 pixels one would be left. */
-const SMALL_SIDE = 64
-
 /**
  * MobileNetV2 (Sandler et al., CVPR 2018): blocks that widen by a 1x1 convolution, filter each channel by itself (a depthwise 3x3 convolution) and
  * narrow again, with ReLU6 after the first two. Layers are named as in torchvision's `mobilenet_v2`, whose weights fit images of any size; for
@@ -25,8 +23,8 @@ const SMALL_SIDE = 64
 export function mobilenetV2(shape: ZooShape, options: DropoutOptions = {}): Model {
   const { input, classes } = checkedShape(shape)
   const rate = dropoutRate(options, 0.2)
-  const isSmall = Math.min(...input.slice(1)) < SMALL_SIDE
-  const layers: Layer[] = convolution('features.0', { filters: 32, kernel: 3, stride: isSmall ? 1 : 2 })
+  const isSmall = isSmallImage(input)
+  const layers: Layer[] = convolution('features.0', { filters: 32, kernel: 3, stride: isSmall ? 1 : 2, activation: relu6 })
   let [before, position] = [32, 1]
   for (const [stage, { expansion, channels, blocks, stride: first }] of STAGES.entries())
     for (let i = 0; i < blocks; i++) {
@@ -39,7 +37,7 @@ export function mobilenetV2(shape: ZooShape, options: DropoutOptions = {}): Mode
     input,
     layers: [
       ...layers,
-      ...convolution(`features.${position}`, { filters: 1280, kernel: 1 }),
+      ...convolution(`features.${position}`, { filters: 1280, kernel: 1, activation: relu6 }),
       globalAvgPool(),
       dropout(rate, { name: 'classifier.0' }),
       linear(classes, {
@@ -62,33 +60,17 @@ interface BlockShape {
 function block(name: string, { before, expansion, channels, stride }: BlockShape): Layer[] {
   const hidden = expansion * before
   const inner = (prefix: string): Layer[] => {
-    const widened = expansion > 1 ? convolution(`${prefix}0`, { filters: hidden, kernel: 1 }) : []
+    const widened = expansion > 1 ? convolution(`${prefix}0`, { filters: hidden, kernel: 1, activation: relu6 }) : []
     const at = expansion > 1 ? 1 : 0
     return [
       ...widened,
-      ...convolution(`${prefix}${at}`, { filters: hidden, kernel: 3, stride, groups: hidden }),
+      ...convolution(`${prefix}${at}`, { filters: hidden, kernel: 3, stride, groups: hidden, activation: relu6 }),
       conv2d(channels, 1, { bias: false, initialiser: 'heNormal', name: `${prefix}${at + 1}` }),
       batchNorm2d({ name: `${prefix}${at + 2}` })
     ]
   }
   if (stride > 1 || before !== channels) return inner(`${name}.conv.`)
   return [residual({ name, body: inner('conv.'), relu: false })]
-}
-
-interface ConvolutionShape {
-  readonly filters: number
-  readonly kernel: number
-  readonly stride?: number
-  readonly groups?: number
-}
-
-/** With batch norm and ReLU6; padded so that stride 1 keeps the image's size. */
-function convolution(name: string, { filters, kernel, stride = 1, groups = 1 }: ConvolutionShape): Layer[] {
-  return [
-    conv2d(filters, kernel, { stride, groups, padding: (kernel - 1) / 2, bias: false, initialiser: 'heNormal', name: `${name}.0` }),
-    batchNorm2d({ name: `${name}.1` }),
-    relu6({ name: `${name}.2` })
-  ]
 }
 
 export const mobilenetFamily: ZooFamily = {
