@@ -7,6 +7,7 @@ import {
   narrowGroupCases,
   maximumCases,
   planeCases,
+  pointwiseCases,
   smallImageCases,
   tileCases,
   unfilledCases,
@@ -290,7 +291,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...narrowGroupCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases],
+    cases: [...convolutionCases, ...narrowGroupCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases, ...pointwiseCases],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

@@ -180,6 +180,22 @@ export const wideCases: readonly Use[] = [
   convolution({ image: [1, 16, 9, 16], filters: 16, kernel: [3, 3], padding: [1, 1], stride: [2, 1] })
 ].flat()
 
+/** What the kernel for weights of 1x1 takes: one block of channels and groups of blocks, blocks that are not full, one pixel, pixels that pair across images, several chunks of pixels, the last of an odd number; strides; then what it leaves. */
+export const pointwiseCases: readonly Use[] = [
+  convolution({ image: [1, 16, 1, 1], filters: 32, kernel: [1, 1] }),
+  convolution({ image: [3, 32, 1, 1], filters: 16, kernel: [1, 1] }),
+  convolution({ image: [2, 32, 7, 7], filters: 48, kernel: [1, 1] }),
+  convolution({ image: [3, 48, 5, 3], filters: 112, kernel: [1, 1] }),
+  convolution({ image: [5, 16, 9, 9], filters: 64, kernel: [1, 1] }),
+  convolution({ image: [3, 16, 9, 11], filters: 80, kernel: [1, 1], stride: [2, 2] }),
+  convolution({ image: [1, 32, 30, 27], filters: 16, kernel: [1, 1], stride: [2, 1] }),
+  convolution({ image: [1, 16, 40, 21], filters: 32, kernel: [1, 1] }),
+  convolution({ image: [2, 37, 5, 5], filters: 24, kernel: [1, 1] }),
+  convolution({ image: [2, 3, 21, 23], filters: 17, kernel: [1, 1] }),
+  convolution({ image: [2, 16, 5, 5], filters: 16, kernel: [1, 1], padding: [1, 0] }),
+  convolution({ image: [2, 32, 5, 5], filters: 32, kernel: [1, 1], groups: 2 })
+].flat()
+
 /** What the kernels for small images take: every side, one image, as many as are computed at once, and more than are summed in the nearest cache. */
 export const smallImageCases: readonly Use[] = (
   [

@@ -1,7 +1,5 @@
 #include "cpu/kernels/convolution_3x3.h"
 
-#include "cpu/kernels/parallel.h"
-
 namespace arbalest::kernels::convolution_3x3 {
 namespace {
 
@@ -67,25 +65,6 @@ bool stores_past_caches(const float* gw, int64_t blocks, bool written_once) {
   constexpr int64_t kFarWeights = int64_t{1} << 20;
   return written_once && blocks * kWeightsBlock >= kFarWeights && reinterpret_cast<uintptr_t>(gw) % sizeof(Floats) == 0;
 }
-
-// A row of outputs at a time, since a long sum in float is inexact.
-template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T* gy, float* gb) {
-  for_each(y.blocks, y.images * y.image(), [&](int64_t block) {
-    double totals[kLanes] = {};
-    for (int64_t image = 0; image < y.images; ++image) {
-      for (int64_t row = 0; row < y.height; ++row) {
-        const T* pixel = gy + image * steps.image + row * steps.row + block * steps.block;
-        Floats sum{};
-        for (int64_t column = 0; column < y.width; ++column, pixel += steps.pixel) sum += load(pixel);
-        for (int lane = 0; lane < kLanes; ++lane) totals[lane] += static_cast<double>(sum[lane]);
-      }
-    }
-    for (int lane = 0; lane < kLanes; ++lane) gb[block * kLanes + lane] = static_cast<float>(totals[lane]);
-  });
-}
-
-template void sum_biases(const Blocked&, const Steps&, const float*, float*);
-template void sum_biases(const Blocked&, const Steps&, const bf16*, float*);
 
 bool has_bfloat16_weights(const LoweringRequest& request) {
   return request.precision == Type::bf16 && has_shapes(request, shape_at(request.inputs, 0), shape_at(request.outputs, 0));

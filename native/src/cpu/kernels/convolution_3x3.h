@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cpu/kernels/blocked_convolution.h"
 #include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels::convolution_3x3 {
@@ -12,34 +13,7 @@ namespace arbalest::kernels::convolution_3x3 {
 inline constexpr int kSide = 3, kTaps = kSide * kSide;
 
 // The weights between one block of channels and one of filters, tap by tap.
-inline constexpr int64_t kTapSize = kLanes * kLanes, kWeightsBlock = kTaps * kTapSize;
-
-// An activation in blocks of channels.
-struct Blocked {
-  int64_t images, blocks, height, width;
-
-  explicit Blocked(const Shape& shape) : images(shape[0]), blocks((shape[1] + kLanes - 1) / kLanes), height(shape[2]), width(shape[3]) {}
-
-  int64_t row() const { return width * kLanes; }
-  int64_t plane() const { return height * row(); }
-  int64_t image() const { return blocks * plane(); }
-};
-
-// The layouts: of activations; and of weights (O, I, 3, 3), rows of filters in blocks of channels.
-inline constexpr const char* kActivations = kLanes == 16 ? "nChw16c" : "nChw8c";
-inline constexpr const char* kRowsOfFilters = kLanes == 16 ? "ABcd16b16a" : "ABcd8b8a";
-
-// How far it is in an activation from one image, row, pixel and block of channels to the next.
-struct Steps {
-  int64_t image, row, pixel, block;
-
-  Steps(const Blocked& shape, const std::string& layout) : image(shape.image()) {
-    const bool blocked = layout == kActivations;
-    row = blocked ? shape.row() : shape.blocks * shape.row();
-    pixel = blocked ? kLanes : shape.blocks * kLanes;
-    block = blocked ? shape.plane() : kLanes;
-  }
-};
+inline constexpr int64_t kWeightsBlock = kTaps * kTapSize;
 
 // Backward is the gradient of the data: there x is the gradient of y, and y is that of x.
 enum class Direction { forward, backward };
@@ -77,9 +51,6 @@ struct Own : OwnOperator {
 Operator forward_operator(const Own& own);
 Operator backward_data_operator(const Own& own);
 Operator backward_weights_operator(const Own& own);
-
-// The gradient gb (O) of the biases, of float or bf16.
-template <class T> void sum_biases(const Blocked& y, const Steps& steps, const T* gy, float* gb);
 
 // Whether the `blocks` blocks of gw are stored past the caches: where they are many and aligned, and each of their sums is written once.
 bool stores_past_caches(const float* gw, int64_t blocks, bool written_once);

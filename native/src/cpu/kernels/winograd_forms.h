@@ -10,9 +10,7 @@
 
 namespace arbalest::kernels::winograd {
 
-using convolution_3x3::Blocked;
 using convolution_3x3::Direction;
-using convolution_3x3::kTapSize;
 
 // Rows and columns of a part of a square are exchanged; `load_one(i)` -> `store_one(i, value)`.
 template <class Load, class Store> [[gnu::always_inline]] inline void exchange(const Load& load_one, const Store& store_one) {
@@ -61,7 +59,7 @@ template <class T> class ActivationInBlocks {
   void written(int64_t, int64_t, const float*) const {}
 
   // Of each channel, over all pixels of all images.
-  void sum_channels(float* sums) const { sum_biases(shape_, convolution_3x3::Steps(shape_, convolution_3x3::kActivations), data_, sums); }
+  void sum_channels(float* sums) const { sum_biases(shape_, Steps(shape_, kActivations), data_, sums); }
 
  private:
   const Blocked shape_;

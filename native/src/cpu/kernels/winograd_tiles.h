@@ -5,8 +5,6 @@
 
 namespace arbalest::kernels::winograd {
 
-using convolution_3x3::Blocked;
-
 // Of rows of tiles, or of blocks.
 struct Range {
   int64_t begin, end;
@@ -109,7 +107,7 @@ template <int Taps>
       for (int tap = 0; tap < Taps * Taps; ++tap, next += kLanes) __builtin_prefetch(next, 0, 2);
     }
     transform_square<Taps, kPatch<Taps>, Axis<Taps>::transform_taps>(
-        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * convolution_3x3::kTapSize); },
+        [&](int row, int column) __attribute__((always_inline)) { return load(taps + (row * Taps + column) * kTapSize); },
         [&](int row, int column, Floats value)
             __attribute__((always_inline)) { store(to + (row * kPatch<Taps> + column) * steps.product, value); });
   }
