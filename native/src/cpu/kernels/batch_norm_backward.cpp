@@ -44,6 +44,11 @@ void sum_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, const
   Floats middle[Vectors], sum[kUnrolled][Vectors] = {}, product[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) middle[v] = load(mean + v * kLanes);
   const auto add = [&](int64_t row, int chain) {
+    fetch_ahead(streams.x + row * stride);
+    fetch_ahead(streams.gy + row * stride);
+    if constexpr (Which::masked) fetch_ahead(streams.y + row * stride);
+    if constexpr (Which::second) fetch_ahead(streams.gy2 + row * stride);
+    if constexpr (Which::residual) fetch_ahead<true>(streams.gresidual + row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       const Floats g = gradient<Which, T, Partial>(streams, at, width);
@@ -76,6 +81,7 @@ void apply_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, con
   }
 #pragma GCC unroll 4
   for (int64_t row = 0; row < rows; ++row) {
+    fetch_ahead<true>(streams.gx + row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       Floats g;
