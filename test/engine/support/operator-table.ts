@@ -291,7 +291,16 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'conv2d',
     magnitude: magnitude.absolute,
-    cases: [...convolutionCases, ...narrowGroupCases, ...unfilledCases, ...planeCases, ...tileCases, ...wideCases, ...smallImageCases, ...pointwiseCases],
+    cases: [
+      ...convolutionCases,
+      ...narrowGroupCases,
+      ...unfilledCases,
+      ...planeCases,
+      ...tileCases,
+      ...wideCases,
+      ...smallImageCases,
+      ...pointwiseCases
+    ],
     backward: [
       { kind: 'conv2dBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
       { kind: 'conv2dBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }

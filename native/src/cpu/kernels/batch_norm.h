@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cpu/kernels/channels.h"
+#include "cpu/kernels/fetch_ahead.h"
 #include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
@@ -27,13 +28,6 @@ struct NormaliseRow {
     spread(group, beta, betas + group.channel);
   }
 };
-
-// Memory is fetched so many bytes before it is read or written: no processor looks so far ahead by itself.
-inline constexpr int64_t kFetchAhead = 6144;
-
-template <bool Written = false, class T> inline void fetch_ahead(const T* row) {
-  __builtin_prefetch(reinterpret_cast<const char*>(row) + kFetchAhead, Written);
-}
 
 // Each group of channels is summed by chunks of images.
 inline size_t partial_sums(const ChannelGroups& layout) { return layout.groups.size() * static_cast<size_t>(layout.chunks()); }

@@ -124,8 +124,7 @@ void check(const Shapes& shapes) { shapes.output_is(0, shapes.input(0)); }
 bool takes_reorder(const LoweringRequest& request, const std::string&) {
   if (request.inputs.size() != 1 || request.outputs.size() != 1) return false;
   const TensorSpec &from = request.inputs[0], &to = request.outputs[0];
-  if (from.type != Type::f32 || to.type != Type::bf16 || from.shape.size() != 4 || from.layout != kRowsOfFilters)
-    return false;
+  if (from.type != Type::f32 || to.type != Type::bf16 || from.shape.size() != 4 || from.layout != kRowsOfFilters) return false;
   if (from.shape[0] % kSide != 0 || from.shape[1] % kSide != 0) return false;
   const auto order = pair_order_of(to.layout);
   if (!order || order->filters % kSide != 0) return false;

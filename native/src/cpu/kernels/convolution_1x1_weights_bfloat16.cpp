@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cpu/kernels/fetch_ahead.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/pairs.h"
 #include "cpu/kernels/parallel.h"
@@ -19,8 +20,8 @@ namespace {
 
 // Pairs of pixels that are packed before they are multiplied, and registers of all their channels together, which the second cache holds.
 constexpr int64_t kLeastPairs = 64, kMostPairs = 192, kPackedRegisters = 10000;
-// So many pixels before one is packed it is fetched: memory takes that long, and no processor looks so far ahead by itself.
-constexpr size_t kAhead = 192;
+// Pixels between one that is packed and one that is fetched.
+constexpr size_t kAhead = kBytesAhead / (kLanes * sizeof(bf16));
 // Between panels, so that they do not share the same places of the caches.
 constexpr int64_t kGap = kLanes;
 // Blocks of filters and rows of channels whose sums are kept in registers.
@@ -46,7 +47,8 @@ class PointwiseWeights final : public Kernel {
       groups_.push_back({first, even_share(y_.blocks - first, kTileBlocks)});
     places_.reserve(static_cast<size_t>(2 * pairs_));
     for (const Group& group : groups_) {
-      for (int64_t block = 0; block < group.blocks; ++block) gy_panels_.push_back({gy_panel(group) + block * kLanes, group.blocks * kLanes});
+      for (int64_t block = 0; block < group.blocks; ++block)
+        gy_panels_.push_back({gy_panel(group) + block * kLanes, group.blocks * kLanes});
     }
   }
 
@@ -61,9 +63,8 @@ class PointwiseWeights final : public Kernel {
     for (int64_t first = 0; first < pixels; first += 2 * pairs_) {
       find(at, std::min(pixels - first, 2 * pairs_));
       for_each(x_.blocks + y_.blocks, work, [&](int64_t block) { pack(block); });
-      for_each(static_cast<int64_t>(groups_.size()) * x_.blocks, work, [&](int64_t item) {
-        add(groups_[static_cast<size_t>(item / x_.blocks)], item % x_.blocks, first > 0);
-      });
+      for_each(static_cast<int64_t>(groups_.size()) * x_.blocks, work,
+               [&](int64_t item) { add(groups_[static_cast<size_t>(item / x_.blocks)], item % x_.blocks, first > 0); });
     }
     if (gb_) sum_biases(y_, y_steps_, gy_, gb_);
   }

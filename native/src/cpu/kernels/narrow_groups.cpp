@@ -79,6 +79,9 @@ void correlate(const Activation& from, const T* x, const Activation& to, T* y, c
       for (Floats& sum : sums) sum = bias;
       const int64_t first = ow * Stride - padding[1];
       const bool edge = !Whole || first < 0 || first + (Count - 1) * Stride + Side > from.width;
+      if (const auto last = Row<const T, Whole>::of(from, x, top + Side - 1, lanes.channels); last.inside())
+        last.template fetch_ahead<Count * Stride>(first);
+      out.template fetch_ahead<Count>(ow);
       for (int kh = 0; kh < Side; ++kh) {
         const auto row = Row<const T, Whole>::of(from, x, top + kh, lanes.channels);
         if (!row.inside()) continue;

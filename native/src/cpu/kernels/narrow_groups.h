@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cpu/kernels/activation.h"
+#include "cpu/kernels/fetch_ahead.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/pieces.h"
 #include "cpu/kernels/window.h"
@@ -101,6 +102,13 @@ template <class T, bool Whole> struct Row {
   bool has(int64_t column) const { return column >= 0 && column < width; }
   Floats at(int64_t column) const { return in_register(load<!Whole>(data + column * step, lanes)); }
   void set(int64_t column, Floats value) const { store<!Whole>(data + column * step, value, lanes); }
+  // Fetches `Count` pixels from `first` on, line by line where pixels lie side by side.
+  template <int Count> void fetch_ahead(int64_t first) const {
+    constexpr int64_t kPixelBytes = kLanes * sizeof(T), kOfLine = std::max<int64_t>(1, kLineBytes / kPixelBytes);
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < Count; i += kOfLine)
+      __builtin_prefetch(data + (first + i + kBytesAhead / kPixelBytes) * step, !std::is_const_v<T>);
+  }
 };
 
 struct Geometry {

@@ -141,6 +141,10 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
       Floats g[Count];
 #pragma GCC unroll 8
       for (int i = 0; i < Count; ++i) gradient += g[i] = gradients.at(ow + i);
+      if (kh == 0 && channel == 0) {
+        gradients.template fetch_ahead<Count>(ow);
+        if (rows[Rows - 1].inside()) rows[Rows - 1].template fetch_ahead<Count * Stride>(ow * Stride);
+      }
       const int64_t first = ow * Stride - at_.columns.padding;
       if (!Whole || first < 0 || first + (Count - 1) * Stride + Side > x_view_.width)
         add_outputs<Width, Stride, true>(taps, rows, g, first, spread);
