@@ -20,7 +20,7 @@ template <class T, int Vectors, bool Partial> void add_rows(const T* x, int64_t 
   Floats shift[Vectors], sum[kUnrolled][Vectors] = {}, square[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) shift[v] = sums.shift[v];
   const auto add = [&](const T* row, int chain) {
-    fetch_ahead(row);
+    if (chain % kRowsOfLine<T, Vectors> == 0) fetch_ahead(row);
     for (int v = 0; v < Vectors; ++v) {
       const Floats difference = load<Partial>(row + v * kLanes, width) - shift[v];
       sum[chain][v] += difference;
@@ -50,7 +50,7 @@ void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t s
   }
 #pragma GCC unroll 4
   for (int64_t row = 0; row < rows; ++row) {
-    fetch_ahead<true>(y + row * stride);
+    if (row % kRowsOfLine<T, Vectors> == 0) fetch_ahead<true>(y + row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       Floats value = (load<Partial>(x + at, width) - mean[v]) * scale[v] + beta[v];

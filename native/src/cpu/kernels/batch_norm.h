@@ -1,6 +1,7 @@
 // The numbers of each channel for the passes of batch norm, spread over the elements of a row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -28,6 +29,9 @@ struct NormaliseRow {
     spread(group, beta, betas + group.channel);
   }
 };
+
+// Rows of a line of memory, if it has several.
+template <class T, int Vectors> inline constexpr int64_t kRowsOfLine = std::max<int64_t>(1, kLineBytes / (Vectors * kLanes * sizeof(T)));
 
 // Each group of channels is summed by chunks of images.
 inline size_t partial_sums(const ChannelGroups& layout) { return layout.groups.size() * static_cast<size_t>(layout.chunks()); }

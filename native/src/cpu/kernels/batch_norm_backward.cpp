@@ -38,17 +38,21 @@ template <class Which, class T, bool Partial> Floats gradient(const Streams<T>& 
   return g;
 }
 
+template <class Which, class T> void fetch_ahead_of_sums(const Streams<T>& streams, int64_t at) {
+  fetch_ahead(streams.x + at);
+  fetch_ahead(streams.gy + at);
+  if constexpr (Which::masked) fetch_ahead(streams.y + at);
+  if constexpr (Which::second) fetch_ahead(streams.gy2 + at);
+  if constexpr (Which::residual) fetch_ahead<true>(streams.gresidual + at);
+}
+
 template <class Which, class T, int Vectors, bool Partial>
 void sum_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, const float* mean, Floats* sums, Floats* products) {
   constexpr int kUnrolled = 4 / Vectors;
   Floats middle[Vectors], sum[kUnrolled][Vectors] = {}, product[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) middle[v] = load(mean + v * kLanes);
   const auto add = [&](int64_t row, int chain) {
-    fetch_ahead(streams.x + row * stride);
-    fetch_ahead(streams.gy + row * stride);
-    if constexpr (Which::masked) fetch_ahead(streams.y + row * stride);
-    if constexpr (Which::second) fetch_ahead(streams.gy2 + row * stride);
-    if constexpr (Which::residual) fetch_ahead<true>(streams.gresidual + row * stride);
+    if (chain % kRowsOfLine<T, Vectors> == 0) fetch_ahead_of_sums<Which>(streams, row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       const Floats g = gradient<Which, T, Partial>(streams, at, width);
@@ -81,7 +85,7 @@ void apply_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, con
   }
 #pragma GCC unroll 4
   for (int64_t row = 0; row < rows; ++row) {
-    fetch_ahead<true>(streams.gx + row * stride);
+    if (row % kRowsOfLine<T, Vectors> == 0) fetch_ahead<true>(streams.gx + row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       Floats g;
