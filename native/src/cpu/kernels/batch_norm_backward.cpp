@@ -52,7 +52,7 @@ void sum_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, const
   Floats middle[Vectors], sum[kUnrolled][Vectors] = {}, product[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) middle[v] = load(mean + v * kLanes);
   const auto add = [&](int64_t row, int chain) {
-    if (chain % kRowsOfLine<T, Vectors> == 0) fetch_ahead_of_sums<Which>(streams, row * stride);
+    if (kOutrunsMemory && chain % kRowsOfLine<T, Vectors> == 0) fetch_ahead_of_sums<Which>(streams, row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       const Floats g = gradient<Which, T, Partial>(streams, at, width);
@@ -85,7 +85,7 @@ void apply_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, con
   }
 #pragma GCC unroll 4
   for (int64_t row = 0; row < rows; ++row) {
-    if (row % kRowsOfLine<T, Vectors> == 0) fetch_ahead<true>(streams.gx + row * stride);
+    if (kOutrunsMemory && row % kRowsOfLine<T, Vectors> == 0) fetch_ahead<true>(streams.gx + row * stride);
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       Floats g;

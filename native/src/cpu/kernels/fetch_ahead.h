@@ -4,7 +4,12 @@
 
 #include <cstdint>
 
+#include "cpu/kernels/simd.h"
+
 namespace arbalest::kernels {
+
+// Whether arithmetic on several arrays is faster than memory. With narrower registers it is not, and fetching ahead costs more than it saves.
+inline constexpr bool kOutrunsMemory = kLanes >= 16;
 
 inline constexpr int64_t kLineBytes = 64;
 // How far ahead: for less memory takes too long, and what is fetched sooner leaves the first cache again.

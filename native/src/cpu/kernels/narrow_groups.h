@@ -104,6 +104,7 @@ template <class T, bool Whole> struct Row {
   void set(int64_t column, Floats value) const { store<!Whole>(data + column * step, value, lanes); }
   // Fetches `Count` pixels from `first` on, line by line where pixels lie side by side.
   template <int Count> void fetch_ahead(int64_t first) const {
+    if (!kOutrunsMemory) return;
     constexpr int64_t kPixelBytes = kLanes * sizeof(T), kOfLine = std::max<int64_t>(1, kLineBytes / kPixelBytes);
 #pragma GCC unroll 16
     for (int64_t i = 0; i < Count; i += kOfLine)
