@@ -133,9 +133,9 @@ export interface Engine {
 
   // Of a group. Every change takes effect at the number of a round.
   /**
-   * The learner is a member from the returned round on. It starts from the central model or, with `resumed`, from the restored state of its replica. Its
-   * replica is on `device` (0 if omitted), where its contributions are first summed with those of the device's other learners. Throws INVALID_STATE if it
-   * is a member already.
+   * The learner is a member from the returned round on; over hosts that rest before it, from the round in which they go on. It starts from the central
+   * model or, with `resumed`, from the restored state of its replica. Its replica is on `device` (0 if omitted), where its contributions are first summed
+   * with those of the device's other learners. Throws INVALID_STATE if it is a member already.
    */
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
   /**

@@ -41,8 +41,9 @@ class GroupControl {
  public:
   virtual ~GroupControl() = default;
 
-  // Returns the learner's first round. A learner that joins `resumed` has its weights and its optimiser's states already; any other begins
-  // at the central model. If the group has several devices, the learner's contributions are summed on `device` first.
+  // Returns the learner's first round; over hosts that rest before it, the one in which they go on. A learner that joins `resumed` has its
+  // weights and its optimiser's states already; any other begins at the central model. If the group has several devices, the learner's
+  // contributions are summed on `device` first.
   virtual int64_t join(int learner, bool resumed = false, int device = 0) = 0;
   // The round in progress is completed without the learner. Returns how it has left, now or before; nothing for one that was no member, and
   // under rules or over hosts where it cannot be repeated. A learner that leaves before anybody has entered the round of `planned`, where
