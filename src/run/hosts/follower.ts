@@ -190,7 +190,7 @@ export class Follower {
     return this.#inbox.fail(error)
   }
 
-  /** A failure is told instead: the run goes on without this checkpoint, as it does where the first host cannot take one. */
+  /** A failure is told instead, also behind some of the files: the run goes on without this checkpoint, as it does where the first host cannot take one. */
   async #capture(
     states: readonly string[],
     { group, supervisor }: FollowingActors,

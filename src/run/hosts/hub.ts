@@ -4,6 +4,7 @@ import { ArbalestError } from '../../errors.js'
 import { poll } from '../../poll.js'
 import { helloOfHub } from './hello.js'
 import { hostsLevel } from './hosts-level.js'
+import { hostErrorOf } from './leader.js'
 import { LeaderInbox, type GivenOrder } from './leader-inbox.js'
 import type { Report } from './orders.js'
 import type { RunHost } from './run-host.js'
@@ -84,13 +85,17 @@ export class Hub {
     }, 5)
   }
 
+  /** A failure is told instead, also behind some of the vectors: the run goes on without this checkpoint. */
   #capture(states: readonly string[]): void {
-    const snapshot = this.#engine.captureGroup(this.#group!)
+    let snapshot: Handle | undefined
     try {
+      snapshot = this.#engine.captureGroup(this.#group!)
       this.#report({ report: 'captured', places: [], meets: [], states })
       for (const state of states) this.#host.mailbox.send(0, new Uint8Array(this.#engine.readSnapshot(snapshot, state).buffer))
+    } catch (error) {
+      this.#report({ report: 'notCaptured', error: hostErrorOf(error) })
     } finally {
-      this.#engine.release(snapshot)
+      if (snapshot !== undefined) this.#engine.release(snapshot)
     }
   }
 

@@ -199,15 +199,28 @@ export class Leader {
   }
 
   async #listen(rank: number): Promise<void> {
-    while (!this.#ended) {
-      const report = (await this.#host.mailbox.receive(rank)) as ToLeader
-      if ('call' in report) void this.#calls.get(rank)!.answer(report, () => this.#deliver(report.args[0]))
-      else if ('answer' in report) this.#calls.get(rank)!.settle(report)
-      else if (report.report === 'event') this.#emit(report.event)
-      else if (report.report === 'stop') this.#stop()
-      else if (report.report === 'failed') throw errorOf(rank, report.error)
-      else this.#answers.get(rank)!.resolve({ report, files: await this.#filesOf(rank, report) })
+    while (!this.#ended) await this.#take(rank, (await this.#host.mailbox.receive(rank)) as ToLeader)
+  }
+
+  async #take(rank: number, report: ToLeader): Promise<void> {
+    if ('call' in report) void this.#calls.get(rank)!.answer(report, () => this.#deliver(report.args[0]))
+    else if ('answer' in report) this.#calls.get(rank)!.settle(report)
+    else if (report.report === 'event') this.#emit(report.event)
+    else if (report.report === 'stop') this.#stop()
+    else if (report.report === 'failed') throw errorOf(rank, report.error)
+    else if (report.report === 'captured') await this.#takeFiles(rank, report)
+    else this.#answers.get(rank)!.resolve({ report, files: [] })
+  }
+
+  async #takeFiles(rank: number, report: Extract<Report, { report: 'captured' }>): Promise<void> {
+    const files: Uint8Array[] = []
+    for (const _ of [...report.places, ...report.states]) {
+      const file = (await this.#host.mailbox.receive(rank)) as Uint8Array | ToLeader
+      // The host cannot give the rest of them, and tells why.
+      if (!(file instanceof Uint8Array)) return this.#take(rank, file)
+      files.push(file)
     }
+    this.#answers.get(rank)!.resolve({ report, files })
   }
 
   #lose(rank: number, error: Error): void {
@@ -228,13 +241,6 @@ export class Leader {
     } catch {
       return false
     }
-  }
-
-  async #filesOf(rank: number, report: Report): Promise<readonly Uint8Array[]> {
-    const files: Uint8Array[] = []
-    if (report.report === 'captured')
-      for (const _ of [...report.places, ...report.states]) files.push((await this.#host.mailbox.receive(rank)) as Uint8Array)
-    return files
   }
 }
 

@@ -65,7 +65,7 @@ export type ToLeader = Report | HostCall | HostAnswer
  *
  * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named, and then those of the vectors of the group
  *   that were asked for. `meets` has all places of the host in the order in which its learners meet.
- * - `notCaptured`: why the states cannot be copied. The run goes on without this checkpoint.
+ * - `notCaptured`: why the states cannot be copied, also in the place of files that `captured` has announced. The run goes on without this checkpoint.
  * - `stop`: the user of that process asks for the end of the run.
  */
 export type Report =

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Engine } from '../../../src/engine/contract.js'
+import { engine as native } from '../../../src/engine/native.js'
+import { ArbalestError } from '../../../src/errors.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { engine as leavingEngine, leave } from '../../fakes/leaving-host.js'
 import { refused } from '../../support/codes.js'
@@ -56,6 +59,26 @@ describe('A run whose sums are made by a hub', () => {
     expect((await ends(withHubs({ ...adam, checkpoint }, { hubs: 2 }).jobs))[0]).to.include({ iterations: 30 })
     const [resumed] = await ends(together({ ...adam, until: { steps: 45 }, checkpoint }))
     expect(resumed).to.include({ iterations: 45, weightsSha256: whole!.weightsSha256 })
+  })
+
+  it('goes on without a checkpoint for which the hub cannot give all states', async () => {
+    const options: TrainOptions = { ...RULES['ssgd with Adam']!, checkpoint: { dir, period: 8 } }
+    let left = 4
+    // It has given the first moment of its second checkpoint.
+    const readSnapshot: Engine['readSnapshot'] = (snapshot, name) => {
+      if (--left === 0) throw new ArbalestError('OUT_OF_MEMORY', `no room for ${name}`)
+      return native.readSnapshot(snapshot, name)
+    }
+    const { jobs, hubs } = withHubs(options, { hubEngine: { ...native, readSnapshot } })
+    const checkpoints = (await eventsOf(jobs[0]!)).flatMap((event) => (event.event === 'checkpoint' ? [event] : []))
+    expect(checkpoints[1]).to.include({ folder: null, code: 'OUT_OF_MEMORY' })
+    expect(checkpoints[1]).to.have.property('reason').that.includes('hosts: rank 2').and.includes('no room for central.secondMoment')
+    expect(checkpoints.filter(({ folder }) => folder !== null)).to.have.length.above(1)
+    const [first] = await ends(jobs)
+    const { checkpoint: _, ...undisturbed } = options
+    const [whole] = await ends(together(undisturbed))
+    expect(first).to.include({ reason: 'completed', iterations: 30, weightsSha256: whole!.weightsSha256 })
+    await Promise.all(hubs)
   })
 
   it('follows a schedule of learners and changes of the rule', async () => {
