@@ -250,7 +250,7 @@ export class Follower {
     if (!resumes) return
     const own = await this.#host.folder()
     for (const file of [GROUP_FILE, ...resumes.places.map(learnerFile)]) {
-      const content = (await this.#host.mailbox.receive(0)) as Uint8Array
+      const content = (await this.#inbox.take()) as Uint8Array
       await replaceFile(join(own, file), { sync: false, bytes: content.byteLength }, (handle) => writeAll(handle, content))
     }
   }

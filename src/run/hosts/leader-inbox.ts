@@ -23,7 +23,7 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
   #isOver = false
   readonly #ended = deferred()
 
-  /** `arrived` is called for one message at a time, so that it may receive others that belong to it. */
+  /** `arrived` is called for one message at a time, so that it may take() others that belong to it. */
   constructor(mailbox: HostMailbox, arrived: Arrived<Message, Queued>) {
     this.#mailbox = mailbox
     this.#arrived = arrived
@@ -50,6 +50,14 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
     }
   }
 
+  /** For `arrived`: what belongs to its message and comes behind it. Throws the error with which the first host ends the run instead, and HOST_LOST. */
+  async take(): Promise<unknown> {
+    const message = (await this.#mailbox.receive(0)) as object
+    if (!isFailure(message)) return message
+    this.#isOver = true
+    throw new ArbalestError(message.error.code, message.error.message)
+  }
+
   /** Tells why this host cannot go on, and waits until the first one has ended the run. Never rejects. */
   async fail(error: unknown): Promise<void> {
     if (this.#isOver) return
@@ -65,11 +73,10 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
 
   async #listen(): Promise<void> {
     try {
-      for (let ends = false; !ends;) {
-        const message = (await this.#mailbox.receive(0)) as Message | Extract<Order, { order: 'fail' }>
-        if (isFailure(message)) throw new ArbalestError(message.error.code, message.error.message)
+      for (let ends = false; !ends && !this.#isOver;) {
+        const message = (await this.take()) as Message
         ends = 'order' in message && message.order === 'end'
-        await this.#take(message)
+        await this.#queueUp(message)
       }
     } catch (error) {
       this.#failure = { error }
@@ -80,7 +87,7 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
   }
 
   /** What fails here is not the end of the run: the first host has yet to be told, and to end it. */
-  async #take(message: Message): Promise<void> {
+  async #queueUp(message: Message): Promise<void> {
     if (this.#failure) return
     try {
       const queued = await this.#arrived(message)
