@@ -1,6 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Engine, Handle } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
 
 /** The first byte of a piece: the kind of the message that it ends, or that more pieces follow. */
 const BYTES = 0
@@ -9,12 +8,6 @@ const CONTINUED = 2
 
 /** Bytes of a piece. The engine takes messages of up to 1 GiB, and a learner's state may be larger. */
 const PIECE_BYTES = 2 ** 28
-
-export interface ReceiveOptions {
-  /** Rejects with HOST_LOST after so many seconds; without, only the link's own deadline ends the wait. */
-  readonly seconds?: number
-  readonly signal?: AbortSignal
-}
 
 /** Messages between this process and the other hosts of its run: plain data, or bytes. One mailbox a process. */
 export class HostMailbox {
@@ -56,32 +49,12 @@ export class HostMailbox {
     for (const piece of packed(message, this.#pieceBytes)) this.#engine.sendToHost(this.#hosts, to, piece)
   }
 
-  /** The next message of a host. Rejects with HOST_LOST, also where that host alone is lost, or with the signal's reason. */
-  receive(from: number, { seconds, signal }: ReceiveOptions = {}): Promise<unknown> {
+  /** The next message of a host. Rejects with HOST_LOST, also where that host alone is lost. */
+  receive(from: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
       const waiting = this.#waiting.get(from) ?? []
       this.#waiting.set(from, waiting)
-      const leave = (): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-        waiting.splice(waiting.indexOf(receive), 1)
-      }
-      const receive: Receive = {
-        settle: (message) => {
-          leave()
-          resolve(message)
-        },
-        fail: (error) => {
-          leave()
-          reject(error)
-        }
-      }
-      const abort = (): void => receive.fail(signal!.reason)
-      const late = (): void => receive.fail(new ArbalestError('HOST_LOST', `host ${from}: it has not answered within ${seconds} s`))
-      const timer = seconds === undefined ? undefined : setTimeout(late, 1000 * seconds)
-      signal?.addEventListener('abort', abort)
-      waiting.push(receive)
+      waiting.push({ resolve, reject })
       this.#deliver()
     })
   }
@@ -93,18 +66,21 @@ export class HostMailbox {
           const piece = this.#engine.takeFromHost(this.#hosts, from)
           if (piece === null) break
           const pieces = [...(this.#begun.get(from) ?? []), piece]
-          this.#begun.set(from, piece[0] === CONTINUED ? pieces : [])
-          if (piece[0] !== CONTINUED) waiting[0]!.settle(unpacked(pieces))
+          const isWhole = piece[0] !== CONTINUED
+          this.#begun.set(from, isWhole ? [] : pieces)
+          if (!isWhole) continue
+          const message = unpacked(pieces)
+          waiting.shift()!.resolve(message)
         } catch (error) {
-          waiting[0]!.fail(error)
+          waiting.shift()!.reject(error)
         }
       }
   }
 }
 
 interface Receive {
-  settle(message: unknown): void
-  fail(error: unknown): void
+  resolve(message: unknown): void
+  reject(error: unknown): void
 }
 
 function* packed(message: unknown, most: number): Iterable<Uint8Array> {
