@@ -1,10 +1,11 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Engine, Handle } from '../engine/contract.js'
 
-/** The first byte of a piece: the kind of the message that it ends, or that more pieces follow. */
+/** The first byte of a piece: the kind of the message that it ends, that more pieces follow, or that those before it are of no message after all. */
 const BYTES = 0
 const STRUCTURED = 1
 const CONTINUED = 2
+const WITHDRAWN = 3
 
 /** Bytes of a piece. The engine takes messages of up to 1 GiB, and a learner's state may be larger. */
 const PIECE_BYTES = 2 ** 28
@@ -43,10 +44,19 @@ export class HostMailbox {
 
   /**
    * Sends what can be posted to a thread, without memory that is shared. Returns at once; messages to one host arrive in order. Throws HOST_LOST once the link
-   * has failed.
+   * has failed. Where it throws, such as for want of memory, nothing of the message arrives.
    */
   send(to: number, message: unknown): void {
-    for (const piece of packed(message, this.#pieceBytes)) this.#engine.sendToHost(this.#hosts, to, piece)
+    let isBegun = false
+    try {
+      for (const piece of packed(message, this.#pieceBytes)) {
+        this.#engine.sendToHost(this.#hosts, to, piece)
+        isBegun = true
+      }
+    } catch (error) {
+      if (isBegun) this.#engine.sendToHost(this.#hosts, to, Uint8Array.of(WITHDRAWN))
+      throw error
+    }
   }
 
   /** The next message of a host. Rejects with HOST_LOST, also where that host alone is lost. */
@@ -66,9 +76,9 @@ export class HostMailbox {
           const piece = this.#engine.takeFromHost(this.#hosts, from)
           if (piece === null) break
           const pieces = [...(this.#begun.get(from) ?? []), piece]
-          const isWhole = piece[0] !== CONTINUED
-          this.#begun.set(from, isWhole ? [] : pieces)
-          if (!isWhole) continue
+          const [kind] = piece
+          this.#begun.set(from, kind === CONTINUED ? pieces : [])
+          if (kind === CONTINUED || kind === WITHDRAWN) continue
           const message = unpacked(pieces)
           waiting.shift()!.resolve(message)
         } catch (error) {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import type { Handle } from '../../src/engine/contract.js'
+import type { Engine, Handle } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
+import { ArbalestError } from '../../src/errors.js'
 import { endHosts, openHosts } from '../../src/hosts/hosts-link.js'
 import { awaitMeeting } from './support/await-meeting.js'
 import { HostMailbox } from '../../src/hosts/host-mailbox.js'
@@ -45,6 +46,20 @@ describe('Messages between hosts', () => {
     for (const message of sent) expect(await first!.receive(1)).to.deep.equal(message)
     expect(await first!.receive(1)).to.deep.equal({ weights })
     expect(await first!.receive(1)).to.equal('last')
+  })
+
+  it('arrive whole or not at all: where a piece finds no memory, the next message is the one behind', async () => {
+    const [first, second] = hosts(2)
+    let left = 3
+    const sendToHost: Engine['sendToHost'] = (...piece) => {
+      if (--left === 0) throw new ArbalestError('OUT_OF_MEMORY', 'no room for a piece')
+      engine.sendToHost(...piece)
+    }
+    const mailbox = new HostMailbox({ ...engine, sendToHost }, second!, 1000)
+    await refused('OUT_OF_MEMORY', () => mailbox.send(0, new Uint8Array(5000)))
+    for (const message of ['next', new Uint8Array(2500), 'last']) mailbox.send(0, message)
+    const receiving = new HostMailbox(engine, first!)
+    for (const message of ['next', new Uint8Array(2500), 'last']) expect(await receiving.receive(1)).to.deep.equal(message)
   })
 
   it('settle receives in the order of their calls', async () => {
