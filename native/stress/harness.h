@@ -8,6 +8,7 @@
 
 #include "chance.h"
 #include "device/backend.h"
+#include "device/host_tier.h"
 
 namespace arbalest::stress {
 
@@ -16,5 +17,10 @@ void run(Backend& backend, Chance& chance);
 
 // Ends the process unless it holds.
 void expect(bool holds, const std::string& what);
+
+// Transfers at once, late or at any time.
+inline TransferTiming timing_of(Chance& chance) {
+  return {static_cast<TransferTiming::When>(chance.between(0, 2)), static_cast<uint64_t>(chance.between(0, 1 << 30))};
+}
 
 }  // namespace arbalest::stress

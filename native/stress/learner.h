@@ -51,9 +51,13 @@ inline SynchronousRule synchronous_rule(Chance& chance) {
 class Learner {
  public:
   Learner(Group& group, int id, int device, const OptimiserSpec& optimiser, int64_t from)
-      : group_(group), backend_(group.backend().device(device)), id_(id), from_(from), optimiser_(optimiser), thread_([this] {
-          learn();
-        }) {}
+      : group_(group),
+        backend_(group.backend().device(device)),
+        states_(group.snapshots().device(device)),
+        id_(id),
+        from_(from),
+        optimiser_(optimiser),
+        thread_([this] { learn(); }) {}
   ~Learner() {
     end();
     thread_.join();
@@ -81,7 +85,7 @@ class Learner {
     const UsedStream used(backend_, stream.get());
     const size_t bytes = group_.layout().bytes;
     LearnerVectors vectors{std::make_shared<Memory>(backend_, bytes), std::make_shared<Memory>(backend_, bytes), nullptr};
-    if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(backend_, group_.layout(), optimiser_);
+    if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(states_, group_.layout(), optimiser_);
     const Memory zero(backend_, bytes);
     try {
       while (!over_ && step(vectors, zero)) {
@@ -155,6 +159,7 @@ class Learner {
 
   Group& group_;
   Backend& backend_;
+  Backend& states_;  // where those of its optimiser lie
   const int id_;
   const int64_t from_;
   const OptimiserSpec optimiser_;

@@ -28,7 +28,15 @@ AsynchronousRule asynchronous_rule(Chance& chance) {
   return rule;
 }
 
-GroupSpec group_of(Chance& chance, bool streams) {
+// Vectors of which the states of optimisers lie in the second tier, or all.
+MovedVectors moved_vectors(Backend& backend, const ParameterLayout& layout, Chance& chance) {
+  HostTierSpec tier;
+  tier.timing = timing_of(chance);
+  return {StagedVectors::make(backend, layout, tier), chance.one_in(2)};
+}
+
+GroupSpec group_of(Backend& backend, Chance& chance) {
+  const bool streams = backend.capabilities().streams;
   GroupSpec spec;
   spec.layout = layout_of(chance);
   spec.batch = 4;
@@ -45,7 +53,8 @@ GroupSpec group_of(Chance& chance, bool streams) {
     average.window = 3;
     spec.average = average;
   }
-  if (!spec.synchronous || spec.synchronous->lockstep) return spec;
+  if (chance.one_in(3)) spec.moved = moved_vectors(backend, spec.layout, chance);
+  if (!spec.synchronous || spec.synchronous->lockstep || spec.moved.all) return spec;
   spec.devices = static_cast<int>(chance.between(1, 3));
   if (spec.devices > 1) spec.levels.push_back({LevelSpec::Kind::devices});
   if (chance.one_in(2)) {
@@ -58,7 +67,7 @@ GroupSpec group_of(Chance& chance, bool streams) {
 // The group's owner.
 class Owner {
  public:
-  Owner(Backend& backend, Chance& chance) : chance_(chance), spec_(group_of(chance, streams(backend))) {
+  Owner(Backend& backend, Chance& chance) : chance_(chance), spec_(group_of(backend, chance)) {
     const std::vector<float> initial(spec_.layout.elements, 1.0F);
     group_ = make_group(backend, spec_, reinterpret_cast<const std::byte*>(initial.data()));
   }
@@ -81,8 +90,6 @@ class Owner {
   }
 
  private:
-  static bool streams(const Backend& backend) { return backend.capabilities().streams; }
-
   // Those who train, or rest.
   std::vector<Learner*> members() const {
     const std::vector<int> ids = group_->status().members;
@@ -134,7 +141,7 @@ class Owner {
   void pause() {
     group_->set_pause(group_->status().round + chance_.between(0, 2));
     await_rest();
-    Snapshot snapshot(group_->backend(), spec_.layout);
+    Snapshot snapshot(group_->snapshots(), spec_.layout);
     group_->capture(snapshot);
     expect(snapshot.counted("round") == group_->status().round, "a snapshot has another round than its group");
     expect_equal_copies();

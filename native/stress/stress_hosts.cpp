@@ -1,6 +1,6 @@
 // Hosts of one process, each with the thread of its link: messages between all of them at once, sums of buckets over many rounds, ends that
-// they agree on, hosts that go, whose loss the others must see, or after which they go on, and groups of learners over hosts. Some links
-// are sealed, and one host there sends wrong messages.
+// they agree on, hosts that go, whose loss the others must see, or after which they go on, groups of learners over hosts, and measurements
+// of links. Some links are sealed, and one host there sends wrong messages.
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "transport/forging_link.h"
 #include "transport/host_messages.h"
 #include "transport/hosts_level.h"
+#include "transport/link_probe.h"
 #include "transport/reduction_pipeline.h"
 #include "transport/sealed_link.h"
 #include "transport/threads_link.h"
@@ -33,7 +35,12 @@ struct Plan {
   int hosts = 2;
   int messages = 0;
   int lost = -1;  // the host that goes in the middle
-  bool shrinks = false;
+  bool shrinks = false, sealed = false;
+
+  std::unique_ptr<Link> open(int rank) const {
+    std::unique_ptr<Link> link = std::make_unique<ThreadsLink>(name, rank, hosts, shrinks);
+    return sealed ? std::make_unique<SealedLink>(std::move(link), std::make_shared<Refusals>()) : std::move(link);
+  }
 };
 
 // The same at the sender and at the receiver.
@@ -47,7 +54,7 @@ class Host {
   Host(const Plan& plan, int rank)
       : plan_(plan),
         rank_(rank),
-        thread_([plan, rank] { return std::make_unique<ThreadsLink>(plan.name, rank, plan.hosts, plan.shrinks); }, kDeadline),
+        thread_([plan, rank] { return plan.open(rank); }, kDeadline),
         messages_(std::make_unique<HostMessages>(thread_)) {}
 
   void run() {
@@ -424,6 +431,7 @@ void exchange_messages(Chance& chance, const std::string& name) {
   plan.hosts = static_cast<int>(chance.between(2, 4));
   plan.messages = static_cast<int>(chance.between(1, 60));
   plan.shrinks = chance.one_in(2);
+  plan.sealed = !plan.shrinks && chance.one_in(2);
   if (chance.one_in(3)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
   // All are there before one of them goes.
   std::vector<std::unique_ptr<Host>> hosts;
@@ -437,12 +445,57 @@ void exchange_messages(Chance& chance, const std::string& name) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// All hosts measure the links between them and have equal figures, unless one of them gives the measurement up, or goes.
+void measure_links(Chance& chance, const std::string& name) {
+  Plan plan;
+  plan.name = name;
+  plan.hosts = static_cast<int>(chance.between(2, 4));
+  plan.shrinks = chance.one_in(2);
+  if (chance.one_in(2)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
+  const bool goes = chance.one_in(2);
+  const std::chrono::microseconds lost_after(chance.between(0, 100'000));
+  std::latch opened(plan.hosts);
+  std::mutex mutex;
+  std::vector<LinkFigures> all;
+  const auto measure = [&](int rank) {
+    const auto link = std::make_shared<HostsThread>([&plan, rank] { return plan.open(rank); }, kDeadline);
+    link->wait_until_open();
+    opened.arrive_and_wait();
+    {
+      const LinkProbe probe(link, link->next_group());
+      if (rank == plan.lost) {
+        std::this_thread::sleep_for(lost_after);
+        if (goes) link->abort(1);
+        return;
+      }
+      std::optional<LinkFigures> figures;
+      while (!(figures = probe.figures())) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const std::lock_guard lock(mutex);
+      all.push_back(*figures);
+    }
+    if (plan.lost < 0) link->end(kPatience);
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < plan.hosts; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        measure(rank);
+      } catch (const Error& error) {
+        expect(plan.lost >= 0 && error.code() == "HOST_LOST", error.what());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  expect(plan.lost >= 0 || all.size() == static_cast<size_t>(plan.hosts), "a host has no figures");
+  for (const LinkFigures& each : all) expect(each.latency == all.front().latency, "two hosts have different figures");
+}
+
 }  // namespace
 
 void run(Backend& backend, Chance& chance) {
   static std::atomic<int> links{0};
   const std::string name = "stress " + std::to_string(links++);
-  if (backend.capabilities().streams || chance.one_in(3)) return exchange_messages(chance, name);
+  if (backend.capabilities().streams || chance.one_in(3))
+    return chance.one_in(5) ? measure_links(chance, name) : exchange_messages(chance, name);
   if (chance.one_in(2)) return Sums(backend, chance, name).run();
   Groups(backend, chance, name).run();
 }

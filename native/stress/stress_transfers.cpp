@@ -71,7 +71,7 @@ void use(const std::shared_ptr<ActivationArenas>& arenas, uint64_t seed, int tur
 void run(Backend&, Chance& chance) {
   const int64_t learners = chance.between(1, 4);
   HostTierSpec tier;
-  tier.timing = {static_cast<TransferTiming::When>(chance.between(0, 2)), static_cast<uint64_t>(chance.between(0, 1 << 30))};
+  tier.timing = timing_of(chance);
   const std::vector<size_t> sizes(static_cast<size_t>(chance.between(1, learners)), kArena);
   const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), sizes, kValues * kBytes, tier);
   std::vector<std::thread> threads;

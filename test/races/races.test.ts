@@ -11,7 +11,16 @@ function testRaces(args: readonly string[], env: NodeJS.ProcessEnv): { status: n
 
 describe('npm run test:races', () => {
   // It takes minutes: an engine that has moved on is to be noticed without.
-  for (const file of ['harness', 'stress_groups', 'stress_feeding', 'stress_arenas', 'stress_hosts', 'stress_lease', 'stress_transfers'])
+  for (const file of [
+    'harness',
+    'stress_groups',
+    'stress_feeding',
+    'stress_arenas',
+    'stress_banks',
+    'stress_hosts',
+    'stress_lease',
+    'stress_transfers'
+  ])
     it(`has a ${file}.cpp that fits the engine`, () => {
       const command = ['-std=c++20', '-fsyntax-only', `-I${ROOT}native/src`, `${ROOT}native/stress/${file}.cpp`]
       const { status, stderr } = spawnSync(process.env['CXX'] ?? 'g++', command, { encoding: 'utf8' })
