@@ -143,7 +143,8 @@ function causeOf({ status, codes, lost: process, reason }: LauncherEnd, { proces
   if (process) {
     const which = process.rank === undefined ? 'a process' : `rank ${process.rank} of ${processes}`
     const where = process.host === undefined ? '' : ` on ${process.host}`
-    return `hosts: ${which}${where} was lost${process.signal === undefined ? '' : ` (${process.signal})`}`
+    const how = process.signal ?? process.error
+    return `hosts: ${which}${where} was lost${how === undefined ? '' : ` (${how})`}`
   }
   if (codes.size > 0) return `hosts: the run failed with ${[...codes].join(', ')}`
   return `hosts: the launcher ended with status ${status}${reason === undefined ? '' : ` (${reason})`}`

@@ -4,6 +4,8 @@ export interface LostProcess {
   readonly host?: string
   /** `SIGKILL`, or the signal's number as the launcher gives it. */
   readonly signal?: string
+  /** The error for which MPI has ended it. */
+  readonly error?: string
 }
 
 /** A line of ours: an error as `CODE: message`. */
@@ -21,11 +23,20 @@ const NOTICES = [
   /^(?:srun|slurmstepd): /,
   /^YOUR APPLICATION TERMINATED WITH/,
   /^This typically refers to a problem/,
-  /^Please see the FAQ page for debugging/
+  /^Please see the FAQ page for debugging/,
+  // The end of some messages of Open MPI.
+  /^\0$/
 ]
 
 /** The same on stderr alone: on stdout it may be a process's own. */
 const NOTICE_ON_STDERR = /^\[[\w.-]+:\d+\] /
+
+/**
+ * Open MPI has ended the process in which it found an error that it can tell no caller, such as one of a message to a process that is lost, which was sent as far as
+ * its sender knew. Another start does not help where MPI cannot begin.
+ */
+const ENDED_BY_MPI =
+  /\[([\w.-]+):\d+\] \*\*\* An error occurred in (?!MPI_Init).*? reported by process \[\d+,(\d+)\].*? \*\*\* (MPI_ERR_[^[]+?) \[.*?MPI_ERRORS_ARE_FATAL/
 
 const SIGNALS: Readonly<Record<string, string>> = {
   4: 'SIGILL',
@@ -116,6 +127,8 @@ export class LauncherMessages {
       []
     if (host !== undefined)
       return { ...(rank && { rank: Number(rank) }), host, ...(signal && { signal: SIGNALS[signal] ?? `signal ${signal}` }) }
+    const [, endedOn, ended, error] = ENDED_BY_MPI.exec(text) ?? []
+    if (error !== undefined) return { rank: Number(ended), host: endedOn!, error }
     const [, daemonHost] = /lost communication with (?:a|its|the) remote daemon.*?remote daemon: *\S* on node (\S+)/i.exec(text) ?? []
     if (daemonHost !== undefined) return { host: daemonHost }
     return /lost communication with|daemon (?:has )?(?:died|failed)|terminated unexpectedly/i.test(text) ? {} : undefined
@@ -123,7 +136,7 @@ export class LauncherMessages {
 
   /** The first sentence of the launcher's own, for an end that none of the above explains. */
   get firstSentence(): string | undefined {
-    const [sentence] = /[^.:]+[.:]/.exec(this.#text) ?? []
+    const [sentence] = /[^.:]+[.:]/.exec(this.#text.replaceAll(/\[[\w.-]+:\d+\] (?:\*+ )?/g, '')) ?? []
     return sentence?.replace(/[.:]$/, '').trim()
   }
 

@@ -40,6 +40,19 @@ const FAILED_5 = [
   LINE
 ]
 
+/** Of Open MPI, which goes on after the loss of rank 2 until a message to it fails that rank 1 had sent before. */
+const ENDED_BY_MPI = [
+  ...[
+    'An error occurred in Send error after request freed',
+    'reported by process [1827536897,1]',
+    'on a NULL communicator',
+    'MPI_ERR_REQUEST: invalid request',
+    'MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,',
+    '   and MPI will try to terminate your MPI job as well)'
+  ].map((text) => `[node2:00000] *** ${text}`),
+  '\0'
+]
+
 function read(lines: readonly string[]) {
   const messages = new LauncherMessages()
   const shown = lines.filter((line) => messages.isShown(line))
@@ -95,6 +108,18 @@ describe('The messages of a launcher', () => {
     expect(shown).to.deep.equal(['DATA_NOT_FOUND: data: received "x"'])
     expect([...messages.codes]).to.deep.equal(['DATA_NOT_FOUND'])
     expect(messages.lost).to.equal(undefined)
+  })
+
+  it('tell which process MPI itself has ended, and why', () => {
+    const { messages, shown } = read(ENDED_BY_MPI)
+    expect(shown).to.deep.equal([])
+    expect(messages.lost).to.deep.equal({ rank: 1, host: 'node2', error: 'MPI_ERR_REQUEST: invalid request' })
+  })
+
+  it('tell of no loss where MPI cannot begin, but what it says', () => {
+    const { messages } = read(ENDED_BY_MPI.map((line) => line.replace('Send error after request freed', 'MPI_Init_thread')))
+    expect(messages.lost).to.equal(undefined)
+    expect(messages.firstSentence).to.match(/^An error occurred in MPI_Init_thread reported by process /)
   })
 
   it('show an error that several processes report once', () => {
