@@ -1,8 +1,13 @@
 import { expect } from 'chai'
+import { setTimeout } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import type { Program } from '../../src/compiler/program.js'
-import type { DatasetSpec } from '../../src/engine/contract.js'
+import type { DatasetSpec, Handle } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
+import type { ArbalestError } from '../../src/errors.js'
 import { thrown } from '../support/thrown.js'
+import { BoundOperator } from './support/bound-operator.js'
+import { label, type OperatorCase } from './support/operator-case.js'
 import { smallTraining } from './support/small-training.js'
 
 /** What the checks of the binding once let through. */
@@ -56,6 +61,42 @@ describe('what a hostile caller may give', () => {
     expect(thrown(() => engine.createDataset(spec)).code).to.equal('SHAPE_MISMATCH')
     const tokens: DatasetSpec = { count: 2 ** 52, sample: [4], samples: new Int32Array(9), stride: 4096, classes: 1 }
     expect(thrown(() => engine.createDataset(tokens)).code).to.equal('SHAPE_MISMATCH')
+  })
+
+  it('is no token that another thread changes between its check and its copy', async () => {
+    const count = 20_000
+    const memory = new SharedArrayBuffer(4 * count)
+    const code = `const tokens = new Int32Array(require('node:worker_threads').workerData)
+      for (;;) { Atomics.store(tokens, ${count - 1}, -1); Atomics.store(tokens, ${count - 1}, 0); Atomics.store(tokens, 0, 1) }`
+    const changing = new Worker(code, { eval: true, workerData: memory })
+    const tokens = new Int32Array(memory)
+    try {
+      while (Atomics.load(tokens, 0) === 0) await setTimeout(1)
+      const row: DatasetSpec = { count: 1, sample: [count - 1], samples: tokens, stride: 1, classes: 2 }
+      const windows: OperatorCase = {
+        kind: 'load',
+        name: 'windows',
+        attributes: { padding: 0, border: 0, flip: 0, shuffled: 0, mean: [], std: [] },
+        inputs: {},
+        outputs: { x: { ...label(2, 1), shape: [1, count - 1] }, target: { ...label(2, 1), shape: [1, count - 1] } }
+      }
+      for (let accepted = 0; accepted < 20;) {
+        let dataset: Handle
+        try {
+          dataset = engine.createDataset(row)
+        } catch (error) {
+          expect((error as ArbalestError).code).to.equal('LABEL_OUT_OF_RANGE')
+          continue
+        }
+        accepted++
+        const bound = new BoundOperator('cpu', 'f32', windows, { dataset, seed: 1 })
+        expect(bound.run({}, 0).outputs['target']!.at(-1)).to.equal(0)
+        bound.release()
+        engine.release(dataset)
+      }
+    } finally {
+      await changing.terminate()
+    }
   })
 
   it('is no snapshot of a learner that has no number, or of a round that no group reaches', () => {

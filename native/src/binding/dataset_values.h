@@ -34,13 +34,15 @@ inline void read_windows(const Napi::Object& from, const Napi::Value& samples, D
     throw Error("SHAPE_MISMATCH", "samples: received " + std::to_string(tokens) + " tokens; " + std::to_string(dataset.count) +
                                       " windows of " + std::to_string(length) + " and the token after the last take " +
                                       std::to_string(needed));
-  const auto* found = reinterpret_cast<const int32_t*>(numbers(samples, "samples", Type::i32, tokens));
+  const std::byte* bytes = numbers(samples, "samples", Type::i32, tokens);
+  dataset.samples.resize(tokens * size_of(Type::i32));
+  std::memcpy(dataset.samples.data(), bytes, dataset.samples.size());
+  // Of the copy: another thread may write to memory that it shares.
+  const auto* found = reinterpret_cast<const int32_t*>(dataset.samples.data());
   for (size_t i = 0; i < tokens; ++i)
     if (found[i] < 0 || found[i] >= dataset.classes)
       throw Error("LABEL_OUT_OF_RANGE", "samples: token " + std::to_string(i) + " is " + std::to_string(found[i]) + "; tokens are 0 to " +
                                             std::to_string(dataset.classes - 1));
-  dataset.samples.resize(tokens * size_of(Type::i32));
-  std::memcpy(dataset.samples.data(), found, dataset.samples.size());
 }
 
 inline void check_sample(const Shape& sample) {

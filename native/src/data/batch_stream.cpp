@@ -198,21 +198,23 @@ void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, std::s
   if (found == slots_.end()) return;
   Slot& slot = *found;
   const uint64_t position = slot.request.position;
-  for (size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] < 0 || labels[i] >= spec_.classes)
-      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " at position " + std::to_string(position) + " has class " +
-                                            std::to_string(labels[i]) + "; classes are 0 to " + std::to_string(spec_.classes - 1));
   const auto count = static_cast<size_t>(slot.request.count), bytes = count * static_cast<size_t>(elements_of(spec_.sample));
   if (samples.size() != bytes || labels.size() != count)
     throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(position) + ": received " + std::to_string(samples.size()) +
                                       " bytes and " + std::to_string(labels.size()) + " labels; give " + std::to_string(bytes) + " and " +
                                       std::to_string(count));
+  // Of the copy: another thread may write to memory that it shares.
+  slot.data.labels.assign(labels.begin(), labels.end());
+  for (size_t i = 0; i < count; ++i)
+    if (slot.data.labels[i] < 0 || slot.data.labels[i] >= spec_.classes)
+      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " at position " + std::to_string(position) + " has class " +
+                                            std::to_string(slot.data.labels[i]) + "; classes are 0 to " +
+                                            std::to_string(spec_.classes - 1));
   slot.data.count = slot.request.count;
   slot.data.sample = spec_.sample;
   slot.data.classes = spec_.classes;
   const auto* from = reinterpret_cast<const uint8_t*>(samples.data());
   slot.data.samples.assign(from, from + bytes);
-  slot.data.labels.assign(labels.begin(), labels.end());
   slot.filling = false;
   slot.filled = true;
   changed_.notify_all();
