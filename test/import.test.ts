@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { filesLoadedBy } from './support/loaded-files.js'
 
 const INDEX = new URL('../src/index.js', import.meta.url).href
-/** Hooks of module loading that tell of every file. */
-const TELLS = `import { writeSync } from 'node:fs'
-export function load(url, context, next) { writeSync(1, url + '\\n'); return next(url, context) }`
 /** Each file takes a third of a millisecond or more: most of the time of the import. Before adding to this, load the files when they are used. */
 const MOST_FILES = 188
 /** Packages that every program has; others are loaded when they are used. */
@@ -16,11 +14,7 @@ const PACKAGES = ['valibot']
 
 /** The files that a program loads. */
 function loadedBy(program: string): string[] {
-  const hooks = `data:text/javascript,${encodeURIComponent(TELLS)}`
-  const all = `import { register } from 'node:module'; register(${JSON.stringify(hooks)}); ${program}`
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', all], { encoding: 'utf8' })
-  expect(status, stderr).to.equal(0)
-  return stdout.split('\n').filter((line) => line.startsWith('file:'))
+  return filesLoadedBy(['--input-type=module', '-e', program])
 }
 
 describe("import 'arbalest'", () => {

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { invalidOption, together } from '../errors.js'
-import { ArbalestError, faultsOf, type OptionFault } from '../index.js'
+import { ArbalestError, faultsOf, invalidOption, together, type OptionFault } from '../errors.js'
 
 /** How the options of an error are called on the command line. */
 export interface TypedNames {

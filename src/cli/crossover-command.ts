@@ -11,8 +11,8 @@ import type { OutputLoss } from './output-loss.js'
 import { PlainLines } from './reporters/plain-lines.js'
 import type { Output } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { tellDashboard } from './tell-dashboard.js'
 import { external } from './text.js'
-import { tellDashboard } from './train-command.js'
 import { trainOptionsOf } from './train-flags.js'
 
 const flags = new OptionFlags(crossoverOptions.entries)

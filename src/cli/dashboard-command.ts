@@ -4,7 +4,7 @@ import { LogFollower } from '../dashboard/log-follower.js'
 import { withFlagsOf } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { wholeNumber } from './flag-values.js'
-import { tellDashboard } from './train-command.js'
+import { tellDashboard } from './tell-dashboard.js'
 
 const NOTES = `
 LOG is a log (train --log) or a folder of logs (train --log-dir). Runs that still write are followed. The page is on 127.0.0.1 alone, and its address

@@ -14,6 +14,7 @@ import { PlainLines } from './reporters/plain-lines.js'
 import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { tellDashboard } from './tell-dashboard.js'
 import { hasCursor } from './terminal.js'
 import { external } from './text.js'
 import type { FlagValues } from './option-flags.js'
@@ -99,16 +100,6 @@ async function runTrain({ config, flags, save, json, verbose, output }: TrainRun
   } finally {
     reporter.close()
   }
-}
-
-/**
- * Where the run can be watched. With --json that is a line of its own, which no log has: the address has a secret. `job` is the number of the job that has the
- * page, where it is one of several.
- */
-export function tellDashboard(url: string | undefined, json: boolean, job?: number): void {
-  if (url === undefined) return
-  const [member, prefix] = job === undefined ? [{}, ''] : [{ job }, `job ${job}: `]
-  process.stdout.write(json ? `${JSON.stringify({ ...member, event: 'dashboard', url })}\n` : `${prefix}dashboard at ${url}\n`)
 }
 
 /** Refuses two outputs in one file, of which each would overwrite the other. */

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { filesLoadedBy } from '../support/loaded-files.js'
 import { ROOT } from './support/arbalest.js'
 
 /** Runs `arbalest` under limits of the shell. */
@@ -33,6 +34,14 @@ describe('The command line under limits of the system', () => {
       const loaded = JSON.parse(/^loaded (.*)$/m.exec(stderr)![1]!) as string[]
       expect(loaded.map((path) => basename(path)).filter((name) => name.endsWith('-command.js'))).to.deep.equal(command)
       expect(loaded).to.have.length.below(20)
+    }
+  })
+
+  it('loads no layers, models and options for a command that shows logs', () => {
+    for (const command of ['runs', 'dashboard']) {
+      const files = filesLoadedBy([join(ROOT, 'bin/arbalest.js'), command, '--help']).map((file) => file.slice(file.indexOf('/src/')))
+      expect(files).to.include(`/src/cli/${command === 'runs' ? 'runs/runs' : command}-command.js`)
+      expect(files.filter((file) => /^\/src\/(index|model|options|run)\b/.test(file))).to.deep.equal([])
     }
   })
 
