@@ -15,31 +15,43 @@ const ALONE = /\.alone\.(slow\.)?test\.ts$/
 const SLOW = /\.slow\.test\.ts$/
 const EXPENSIVE_SHOWN = 10
 /**
- * Files of more than about 15 seconds of processor time, the most expensive first. They start first, so that all processes end at about the same time.
- * The last lines of a run show what to change here.
+ * Files that take more than about 15 seconds, the longest first: whether they compute or wait. They start first, so that all processes end at about the
+ * same time. The seconds beside the files' names, and the last lines of a run, show what to change here.
  */
 const LONGEST_FIRST = [
-  'test/docs/blocks.test.ts',
   'test/engine/operators.test.ts',
+  'test/docs/blocks.test.ts',
   'test/run/resume.test.ts',
-  'test/engine/device.test.ts',
-  'test/run/hosts/hub.test.ts',
-  'test/engine/exchanges.test.ts',
-  'test/cli/crossover.test.ts',
-  'test/crossover/crossover.test.ts',
-  'test/cli/models/models.test.ts',
-  'test/run/images.test.ts',
-  'test/run/gpus.test.ts',
-  'test/engine/levels.test.ts',
   'test/fuzz/inputs.test.ts',
-  'test/cli/train.test.ts',
-  'test/run/synchronisers.test.ts',
+  'test/engine/device.test.ts',
+  'test/engine/levels.test.ts',
+  'test/run/gradients-in-parts.test.ts',
+  'test/run/hosts/hub.test.ts',
+  'test/gpu-day.test.ts',
+  'test/run/gpus.test.ts',
+  'test/run/hosts/training.test.ts',
+  'test/run/images.test.ts',
+  'test/run/learner-bank.test.ts',
+  'test/run/hosts/lost-host.test.ts',
+  'test/crossover/crossover.test.ts',
+  'test/run/memory/device-memory.test.ts',
   'test/oracle/oracle.test.ts',
-  'test/run/large-models.test.ts',
-  'test/run/devices.test.ts',
   'test/run/changes/interventions.test.ts',
-  'test/run/native.test.ts',
-  'test/engine/synchronisers.test.ts'
+  'test/dashboard/browser.test.ts',
+  'test/run/synchronisers.test.ts',
+  'test/cli/train.test.ts',
+  'test/run/memory/spill.test.ts',
+  'test/engine/exchanges.test.ts',
+  'test/run/memory/moving-beside-kernels.test.ts',
+  'test/cli/models/tables.test.ts',
+  'test/cli/models/models.test.ts',
+  'test/run/report/steps.test.ts',
+  'test/run/not-finite.test.ts',
+  'test/cli/full-disk.test.ts',
+  'test/cli/top/top.test.ts',
+  'test/run/memory/moved-vectors.test.ts',
+  'test/run/hosts/sharing.test.ts',
+  'bench/src/test/record.test.ts'
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
