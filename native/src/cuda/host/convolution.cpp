@@ -13,11 +13,16 @@ namespace {
 struct Geometry {
   Image x, w, y;
   Window window;
-  int filters;  // of a group
+  int groups, filters;  // filters of a group
 
   Geometry(const Shape& xs, const Shape& ws, const Shape& ys, const Attributes& attributes)
-      : x(xs), w(ws), y(ys), window(window_of(attributes, w.h, w.w)), filters(w.n / static_cast<int>(attributes.number("groups", 1))) {}
-  int first_channel(int o) const { return o / filters * w.c; }
+      : x(xs),
+        w(ws),
+        y(ys),
+        window(window_of(attributes, w.h, w.w)),
+        groups(static_cast<int>(attributes.number("groups", 1))),
+        filters(w.n / groups) {}
+  int first_channel(int64_t o) const { return static_cast<int>(o) / filters * w.c; }
 };
 
 template <class T> struct Forward {
@@ -25,18 +30,23 @@ template <class T> struct Forward {
   const T *x, *w;
   T* y;
 
+  int pieces() const { return at.groups * static_cast<int>(pieces_of(at.filters)); }  // of a pixel
   void operator()(int64_t i) const {
-    const Pixel out(i, at.y, at.y.c);
-    float sum = 0;
+    const Pixel out(i, at.y, pieces());
+    const Piece piece(out.c, at.filters);
+    const int64_t filter = at.w.at(1, 0, 0, 0);
+    float sums[kPiece] = {};
     for (int kh = 0; kh < at.w.h; ++kh) {
       for (int kw = 0; kw < at.w.w; ++kw) {
         const int h = at.window.input_of(0, out.h, kh), v = at.window.input_of(1, out.w, kw);
         if (h < 0 || h >= at.x.h || v < 0 || v >= at.x.w) continue;
-        for (int c = 0; c < at.w.c; ++c)
-          sum += float(x[at.x.at(out.n, h, v, at.first_channel(out.c) + c)]) * float(w[at.w.at(out.c, kh, kw, c)]);
+        const T* const a = x + at.x.at(out.n, h, v, at.first_channel(piece.first));
+        const T* const b = w + at.w.at(static_cast<int>(piece.first), kh, kw, 0);
+        for (int c = 0; c < at.w.c; ++c) piece.add(sums, [&](int o) { return float(a[c]) * float(b[o * filter + c]); });
       }
     }
-    y[i] = T(sum);
+    T* const to = y + at.y.at(out.n, out.h, out.w, static_cast<int>(piece.first));
+    for (int o = 0; o < piece.count; ++o) to[o] = T(sums[o]);
   }
 };
 
@@ -45,19 +55,25 @@ template <class T> struct BackwardData {
   const T *gy, *w;
   T* gx;
 
+  int pieces() const { return at.groups * static_cast<int>(pieces_of(at.w.c)); }  // of a pixel
   void operator()(int64_t i) const {
-    const Pixel in(i, at.x, at.x.c);
-    const int first = in.c / at.w.c * at.filters;
-    float sum = 0;
+    const Pixel in(i, at.x, pieces());
+    const Piece piece(in.c, at.w.c);
+    const int channel = static_cast<int>(piece.first), first = channel / at.w.c * at.filters;
+    float sums[kPiece] = {};
     for (int kh = 0; kh < at.w.h; ++kh) {
       for (int kw = 0; kw < at.w.w; ++kw) {
         const int oh = at.window.output_of(0, in.h, kh, at.y.h), ow = at.window.output_of(1, in.w, kw, at.y.w);
         if (oh < 0 || ow < 0) continue;
-        for (int o = first; o < first + at.filters; ++o)
-          sum += float(gy[at.y.at(in.n, oh, ow, o)]) * float(w[at.w.at(o, kh, kw, in.c % at.w.c)]);
+        for (int o = first; o < first + at.filters; ++o) {
+          const float a = float(gy[at.y.at(in.n, oh, ow, o)]);
+          const T* const b = w + at.w.at(o, kh, kw, channel % at.w.c);
+          piece.add(sums, [&](int c) { return a * float(b[c]); });
+        }
       }
     }
-    gx[i] = T(sum);
+    T* const to = gx + at.x.at(in.n, in.h, in.w, channel);
+    for (int c = 0; c < piece.count; ++c) to[c] = T(sums[c]);
   }
 };
 
@@ -66,9 +82,12 @@ template <class T> struct BackwardWeights {
   const T *x, *gy;
   T* gw;
 
+  int pieces() const { return static_cast<int>(pieces_of(at.w.c)); }  // of a tap
   void operator()(int64_t i) const {
-    const Pixel tap(i, at.w, at.w.c);  // n is the filter
-    float sum = 0;
+    const Pixel tap(i, at.w, pieces());  // n is the filter
+    const Piece piece(tap.c, at.w.c);
+    const int channel = static_cast<int>(piece.first);
+    float sums[kPiece] = {};
     for (int n = 0; n < at.x.n; ++n) {
       for (int oh = 0; oh < at.y.h; ++oh) {
         const int h = at.window.input_of(0, oh, tap.h);
@@ -76,11 +95,14 @@ template <class T> struct BackwardWeights {
         for (int ow = 0; ow < at.y.w; ++ow) {
           const int v = at.window.input_of(1, ow, tap.w);
           if (v < 0 || v >= at.x.w) continue;
-          sum += float(x[at.x.at(n, h, v, at.first_channel(tap.n) + tap.c)]) * float(gy[at.y.at(n, oh, ow, tap.n)]);
+          const float a = float(gy[at.y.at(n, oh, ow, tap.n)]);
+          const T* const b = x + at.x.at(n, h, v, at.first_channel(tap.n) + channel);
+          piece.add(sums, [&](int c) { return a * float(b[c]); });
         }
       }
     }
-    gw[i] = T(sum);
+    T* const to = gw + at.w.at(tap.n, tap.h, tap.w, channel);
+    for (int c = 0; c < piece.count; ++c) to[c] = T(sums[c]);
   }
 };
 
@@ -90,20 +112,20 @@ template <class T> MadeKernel make(const OperatorSpec& spec, DeviceStream& strea
     const Forward<T> program{Geometry(in[0].shape(), in[1].shape(), out[0].shape(), spec.attributes), in[0].as<T>(), in[1].as<T>(),
                              out[0].as<T>()};
     return queued([&stream, program, y = out[0], b = in[2].as<float>(), relu = flag(spec.attributes, "relu")] {
-      each(stream, program.at.y.elements(), program);
+      each(stream, int64_t{program.at.y.rows()} * program.pieces(), program);
       queue_bias(y, y.shape()[1], b, relu, stream);
     });
   }
   if (spec.kind == "conv2dBackwardData") {
     const BackwardData<T> program{Geometry(out[0].shape(), in[1].shape(), in[0].shape(), spec.attributes), in[0].as<T>(), in[1].as<T>(),
                                   out[0].as<T>()};
-    return queued([&stream, program] { each(stream, program.at.x.elements(), program); });
+    return queued([&stream, program] { each(stream, int64_t{program.at.x.rows()} * program.pieces(), program); });
   }
   if (spec.kind != "conv2dBackwardWeights") return nullptr;
   const BackwardWeights<T> program{Geometry(in[0].shape(), out[0].shape(), in[1].shape(), spec.attributes), in[0].as<T>(), in[1].as<T>(),
                                    out[0].as<T>()};
   return queued([&stream, program, gy = in[1], gb = out[1].as<float>(), partials = static_cast<float*>(spec.scratch)] {
-    each(stream, program.at.w.elements(), program);
+    each(stream, int64_t{program.at.w.rows()} * program.pieces(), program);
     if (gb) queue_bias_gradient(gy, gy.shape()[1], gb, partials, stream);
   });
 }

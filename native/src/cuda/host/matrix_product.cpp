@@ -14,12 +14,20 @@ template <class T, class To> struct Product {
   To* to;
   int64_t rows, columns, depth, left_row, left_depth, right_column, right_depth;
 
+  int64_t pieces() const { return rows * pieces_of(columns); }
   void operator()(int64_t i) const {
-    const int64_t row = i / columns, column = i % columns;
-    float sum = 0;
-    for (int64_t d = 0; d < depth; ++d)
-      sum += float(left[row * left_row + d * left_depth]) * float(right[column * right_column + d * right_depth]);
-    to[i] = To(sum);
+    const int64_t row = i / pieces_of(columns);
+    const Piece piece(i % pieces_of(columns), columns);
+    float sums[kPiece] = {};
+    for (int64_t d = 0; d < depth; ++d) {
+      const float a = float(left[row * left_row + d * left_depth]);
+      const T* const b = right + piece.first * right_column + d * right_depth;
+      if (right_column == 1)
+        piece.add(sums, [&](int column) { return a * float(b[column]); });
+      else
+        piece.add(sums, [&](int column) { return a * float(b[column * right_column]); });
+    }
+    for (int column = 0; column < piece.count; ++column) to[row * columns + piece.first + column] = To(sums[column]);
   }
 };
 
@@ -33,7 +41,7 @@ template <class T, class To> MadeKernel make_batched(const OperatorSpec& spec, D
   return queued([&stream, batch, first] {
     Product<T, To> product = first;
     for (int64_t n = 0; n < batch; ++n) {
-      each(stream, product.rows * product.columns, product);
+      each(stream, product.pieces(), product);
       product.left += product.rows * product.depth;
       product.right += product.depth * product.columns;
       product.to += product.rows * product.columns;
@@ -49,20 +57,20 @@ template <class T> MadeKernel make(const OperatorSpec& spec, DeviceStream& strea
     const int64_t f = in[0].shape().back(), o = in[1].shape()[0];
     const Product<T, T> program{in[0].as<T>(), in[1].as<T>(), out[0].as<T>(), n, o, f, f, 1, f, 1};
     return queued([&stream, program, y = out[0], b = in[2].as<float>(), relu = flag(spec.attributes, "relu")] {
-      each(stream, program.rows * program.columns, program);
+      each(stream, program.pieces(), program);
       queue_bias(y, y.shape().back(), b, relu, stream);
     });
   }
   if (spec.kind == "linearBackwardData") {
     const int64_t o = in[0].shape().back(), f = in[1].shape()[1];
     const Product<T, T> program{in[0].as<T>(), in[1].as<T>(), out[0].as<T>(), n, f, o, o, 1, 1, f};
-    return queued([&stream, program] { each(stream, program.rows * program.columns, program); });
+    return queued([&stream, program] { each(stream, program.pieces(), program); });
   }
   if (spec.kind != "linearBackwardWeights") return nullptr;
   const int64_t f = in[0].shape().back(), o = in[1].shape().back();
   const Product<T, float> program{in[1].as<T>(), in[0].as<T>(), out[0].as<float>(), o, f, n, 1, o, 1, f};
   return queued([&stream, program, gy = in[1], gb = out[1].as<float>(), partials = static_cast<float*>(spec.scratch)] {
-    each(stream, program.rows * program.columns, program);
+    each(stream, program.pieces(), program);
     if (gb) queue_bias_gradient(gy, gy.shape().back(), gb, partials, stream);
   });
 }
