@@ -6,6 +6,7 @@ import { happeningOf } from './happenings.js'
 import {
   isOver,
   STATES,
+  VACANT,
   type CurvePoint,
   type CurveUpdate,
   type Happening,
@@ -161,6 +162,7 @@ export class RunBoard {
         distance
       })
     }
+    this.#vacate(population.places.length, at)
   }
 
   /** Which share of the device this job had since the last call, null if no job had turns, and how it is shared in words. */
@@ -277,7 +279,7 @@ export class RunBoard {
       case 'hostLost':
         this.#set({ hosts: event.hosts, learners: event.learners, iterations: event.iterations })
         if (this.#facts.memory) this.#set({ memory: { ...this.#facts.memory, devices: this.#memoryBy(event.learners) } })
-        return
+        return this.#lanes(at, event.learners, 'training')
       case 'intervened':
         if (event.intervention.kind === 'join' && !this.#facts.isLive) this.#lane(event.intervention.place, at, { state: 'training' })
         return
@@ -299,6 +301,13 @@ export class RunBoard {
   #lanes(at: number, learners: number, state: LearnerState): void {
     if (this.#facts.isLive) return
     for (let place = 0; place < learners; place++) this.#lane(place, at, { state })
+    this.#vacate(learners, at)
+  }
+
+  /** The population has become smaller: from this place on there are no learners any more. */
+  #vacate(from: number, at: number): void {
+    const { places } = this.#facts
+    for (let place = from; place < places.length; place++) if (places[place]![2] !== VACANT) this.#lane(place, at, { state: 'vacant' })
   }
 
   #lane(place: number, at: number, { learner = null, state, waiting = null, averaging = null, distance = null }: LaneFigures): void {

@@ -8,7 +8,7 @@ import type { RunBoard } from '../../src/dashboard/run-board.js'
 import { MOST_VIEWERS } from '../../src/dashboard/viewers.js'
 import type { Job } from '../../src/run/job.js'
 import { train } from '../../src/run/train.js'
-import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
+import { BEGAN, look, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 import { Stream } from './support/client.js'
 import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
 
@@ -242,6 +242,32 @@ describe('the dashboard in Chromium', function () {
     await page.focus('#focus-0')
     await page.keyboard.press('Enter')
     await awaitText(page, hint, /as the learning rate falls\.$/)
+    expect(faults).to.deep.equal([])
+  })
+
+  it('shows the learners that there are, and not those that have gone', async () => {
+    const board = newBoard()
+    board.take(startedWith(4), BEGAN)
+    const distances = [1, 2, 30, 40]
+    const measured = (learners: number, round: number) => {
+      const members = distances.slice(0, learners).map((distance, learner) => ({ learner, distance, waited: 0 }))
+      return look({
+        learners,
+        round,
+        rounds: [{ round, iteration: round, began: round, seconds: round + 1, averaged: 0, loss: 1, members }]
+      })
+    }
+    board.look(measured(4, 1), BEGAN + 1)
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#orbit-said', /^Round 1: 4 learners, on average 18\.25 from the central model\.$/)
+    board.look(measured(2, 2), BEGAN + 2)
+    await awaitText(page, '#orbit-said', /^Round 2: 2 learners, on average 1\.500 from the central model\.$/)
+    expect(await page.evaluate(`document.querySelectorAll('.orbit-learner').length`)).to.equal(2)
+    expect(await textOf(page, '#charts article:nth-of-type(5) .readout')).to.equal('place 0 1.000place 1 2.000place 2 –place 3 –')
+    await page.focus('#lanes-table-toggle')
+    await page.keyboard.press('Enter')
+    await awaitText(page, '#lanes-table', /2–vacant––––03–vacant––––0$/)
     expect(faults).to.deep.equal([])
   })
 

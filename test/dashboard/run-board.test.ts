@@ -1,37 +1,7 @@
 import { expect } from 'chai'
 import { MOST_POINTS } from '../../src/dashboard/bounded-curve.js'
-import type { RunLook } from '../../src/dashboard/run-board.js'
-import { STATES } from '../../src/dashboard/page/wire.js'
-import { BEGAN, newBoard, progressAt, startedWith } from './support/board.js'
-
-const RULE = {
-  kind: 'synchronous',
-  central: { kind: 'sma', alpha: null, momentum: 0.9 },
-  adopts: false,
-  period: 2,
-  from: 0
-} as const satisfies RunLook['status']['rule']
-
-function look({ round = 5, rounds = [] }: { round?: number; rounds?: RunLook['rounds'] } = {}): RunLook {
-  const place = (at: number, learner: number) => ({ place: at, learner, state: 'training' as const, steps: 3, deaths: 0, lastDeath: null })
-  return {
-    status: {
-      round,
-      iterations: 10,
-      position: 0,
-      members: [0, 1],
-      arrived: [],
-      notFiniteAt: -1,
-      paused: false,
-      learningRate: 0.1,
-      rule: RULE
-    },
-    population: { learners: 2, places: [place(0, 0), place(1, 1)] },
-    rounds,
-    resident: 1e8,
-    heap: 1e7
-  }
-}
+import { STATES, VACANT } from '../../src/dashboard/page/wire.js'
+import { BEGAN, look, newBoard, progressAt, startedWith } from './support/board.js'
 
 describe('the board of a run', () => {
   it('has what events tell, and tells each change once', () => {
@@ -143,6 +113,32 @@ describe('the board of a run', () => {
     expect([0, 1, 2, 3].map((place) => board.place(place)?.[0])).to.deep.equal([1, 1, 1, undefined])
     board.interrupt()
     expect(board.facts.state).to.equal('interrupted')
+  })
+
+  it('has no learner in a place that a smaller population lacks, also where another has come and gone', () => {
+    const board = newBoard()
+    const states = () => board.facts.places.map((_, place) => STATES[board.place(place)![2]!])
+    board.take(startedWith(4), BEGAN)
+    board.look(look({ learners: 4 }), BEGAN + 1)
+    board.look(look(), BEGAN + 2)
+    expect(states()).to.deep.equal(['training', 'training', 'vacant', 'vacant'])
+    expect(board.place(2)).to.deep.equal([2, null, VACANT, null, null, null])
+    board.look(look(), BEGAN + 3)
+    expect(board.place(2)![0]).to.equal(2)
+    board.look(look({ learners: 3 }), BEGAN + 4)
+    expect(states()).to.deep.equal(['training', 'training', 'training', 'vacant'])
+  })
+
+  it('of a log has no learner in the places that a smaller population lacks, and those of a lost host', () => {
+    const board = newBoard('log', { isLive: false })
+    const states = () => board.facts.places.map((_, place) => STATES[board.place(place)![2]!])
+    board.take({ ...startedWith(4), hosts: 2 }, BEGAN)
+    const figures = { round: 3, iteration: 6, iterations: 1000, reason: 'measured', figures: [] }
+    board.take({ event: 'population', action: 'settle', from: 4, to: 3, ...figures }, BEGAN + 1)
+    expect(states()).to.deep.equal(['training', 'training', 'training', 'vacant'])
+    const lost = { event: 'hostLost', host: 1, reason: 'killed', round: 9, iteration: 18, iterations: 100, hosts: 1, learners: 2 } as const
+    board.take(lost, BEGAN + 2)
+    expect(states()).to.deep.equal(['training', 'training', 'vacant', 'vacant'])
   })
 
   it('knows no share of a learner of the attempt before, when the run has gone back', () => {

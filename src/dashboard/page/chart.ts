@@ -15,6 +15,8 @@ export interface ChartSeries {
   readonly sparse?: boolean
   /** Where its run has got to: until there its last value holds. */
   readonly until?: number | null
+  /** It has no present value, such as that of a learner that has gone. */
+  readonly isPast?: boolean
 }
 
 export interface ChartOptions {
@@ -156,8 +158,10 @@ export class Chart {
     const { name, text } = this.#along
     const index = Math.min(cursor ?? Infinity, this.#data[0].length - 1)
     const isLatest = cursor === null || cursor === undefined || index < 0
-    const values = this.#series.map(({ y: all }, i) => (isLatest ? all.findLast((each) => each !== null) : this.#value(i, index)))
-    const texts = values.map((value) => (value === null || value === undefined ? '–' : y(value)))
+    const values = this.#series.map(({ y: all, isPast = false }, i) =>
+      isLatest ? !isPast && all.findLast((each) => each !== null) : this.#value(i, index)
+    )
+    const texts = values.map((value) => (typeof value === 'number' ? y(value) : '–'))
     const shown = this.#series
       .slice(0, MOST_TOLD)
       .map(({ label, colour, dash }, i) => element('span', {}, swatch(colour, { dash }), `${label} `, element('b', {}, texts[i]!)))

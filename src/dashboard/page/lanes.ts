@@ -2,7 +2,7 @@ import { TIME_STEPS } from './along.js'
 import { byId, element, fillTable, styleOf, swatch } from './dom.js'
 import { numberText, percentText, timeText } from './format.js'
 import type { PageRun } from './run-state.js'
-import { STATES, type CurvePoint } from './wire.js'
+import { STATES, VACANT, type CurvePoint } from './wire.js'
 
 const LANE = 26
 const GAP = 6
@@ -137,6 +137,12 @@ export class Lanes {
   }
 }
 
+/** The places that have a learner now. */
+export function occupiedPlaces({ facts: { places } }: PageRun): readonly number[] {
+  return [...places.keys()].filter((place) => places[place]![2] !== VACANT)
+}
+
+/** How many places have a lane: those that have, or have had, a learner. */
 export function placesOf(run: PageRun): number {
   let places = 0
   while (run.points(`place ${places}`).length > 0) places++

@@ -2,7 +2,7 @@ import { ITERATIONS, TIME, type Along } from './along.js'
 import { Chart, type ChartSeries } from './chart.js'
 import { spanOf } from './curves.js'
 import { axisText, numberText, percentText, rateText } from './format.js'
-import { lookedAt, placesOf } from './lanes.js'
+import { lookedAt, occupiedPlaces, placesOf } from './lanes.js'
 import type { PageRun, PageRuns } from './run-state.js'
 import { isOver } from './wire.js'
 
@@ -113,12 +113,14 @@ export class RunCharts {
 
   #showDistance(run: PageRun): void {
     const places = placesOf(run)
+    const occupied = occupiedPlaces(run)
     this.#distance.remark(
       places > MOST_PLACES ? `Those of the first ${MOST_PLACES} of ${places} places: the table of the learners has all.` : ''
     )
     const series = Array.from({ length: Math.min(MOST_PLACES, places) }, (_, place) => ({
       label: `place ${place}`,
       colour: `series-${place}`,
+      isPast: !occupied.includes(place),
       ...distancesOf(run, place)
     }))
     show(this.#distance, series)

@@ -40,6 +40,8 @@ export const COLUMNS = {
 /** What a learner does, by number: the gravest of several that fall into one point is shown. */
 export const STATES = ['training', 'resting', 'starting', 'vacant', 'dead'] as const
 export type LearnerState = (typeof STATES)[number]
+/** The state of a place without a learner, which may have had one. */
+export const VACANT = STATES.indexOf('vacant')
 
 /** Something that happened in a run, in words. */
 export interface Happening {

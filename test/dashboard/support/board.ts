@@ -1,5 +1,5 @@
 import type { DashboardSource } from '../../../src/dashboard/dashboard.js'
-import { RunBoard } from '../../../src/dashboard/run-board.js'
+import { RunBoard, type RunLook } from '../../../src/dashboard/run-board.js'
 import type { FinishedEvent, ProgressEvent, StartedEvent } from '../../../src/observe/events.js'
 
 export const BEGAN = 1_000_000
@@ -47,3 +47,38 @@ export function progressAt(iteration: number, loss = 1 / (1 + iteration)): Progr
 }
 
 export const FINISHED = { event: 'finished', reason: 'completed', weightsSha256: '0'.repeat(64), iterations: 1_000 } as FinishedEvent
+
+const RULE = {
+  kind: 'synchronous',
+  central: { kind: 'sma', alpha: null, momentum: 0.9 },
+  adopts: false,
+  period: 2,
+  from: 0
+} as const satisfies RunLook['status']['rule']
+
+/** What the actors of a run tell, with a learner in each place. */
+export function look({
+  learners = 2,
+  round = 5,
+  rounds = []
+}: { learners?: number; round?: number; rounds?: RunLook['rounds'] } = {}): RunLook {
+  const all = Array.from({ length: learners }, (_, at) => at)
+  const place = (at: number) => ({ place: at, learner: at, state: 'training' as const, steps: 3, deaths: 0, lastDeath: null })
+  return {
+    status: {
+      round,
+      iterations: 10,
+      position: 0,
+      members: all,
+      arrived: [],
+      notFiniteAt: -1,
+      paused: false,
+      learningRate: 0.1,
+      rule: RULE
+    },
+    population: { learners, places: all.map(place) },
+    rounds,
+    resident: 1e8,
+    heap: 1e7
+  }
+}
