@@ -271,6 +271,22 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('says of a lane when nobody looked, and when there was no learner', async () => {
+    const board = newBoard()
+    board.take(startedWith(1), BEGAN)
+    for (let second = 1; second <= 40; second++) board.look(look({ learners: second > 20 ? 2 : 1 }), BEGAN + second)
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#lanes-legend', /^training, shares not recorded$/)
+    expect(await hasInk(page, '--raised', 0.3, '#lanes')).to.equal(false)
+    board.look(look({ learners: 1 }), BEGAN + 41)
+    await awaitText(page, '#lanes-legend', /^training, shares not recordedno learner$/)
+    for (let second = 80; second < 90; second++) board.look(look({ learners: 2 }), BEGAN + second)
+    await awaitText(page, '#lanes-legend', /^training, shares not recordednot watched: no page was openno learner$/)
+    expect(await hasInk(page, '--raised', 0.7, '#lanes')).to.equal(true)
+    expect(faults).to.deep.equal([])
+  })
+
   it('tells what a step costs that fits into memory only by restoring activations', async () => {
     const [limited, whole] = ['limited', 'whole'].map((id) => newBoard(id)) as [RunBoard, RunBoard]
     limited.take({ ...startedWith(1), recomputedBytes: 85_100_000, movedBytes: 16_300_000, predictedSlowdown: 4.5812 }, BEGAN)

@@ -21,7 +21,8 @@ const LEGEND = [
   ['resting', 'resting'],
   ['starting', 'starting'],
   ['dead', 'dead'],
-  ['raised', 'not watched: no page was open']
+  ['raised', 'not watched: no page was open'],
+  ['card', 'no learner']
 ] as const
 
 /** A lane for each place of the population: what its learner did, over the time of the run. */
@@ -63,8 +64,10 @@ export class Lanes {
     const end = Math.max(1, reached, ...lanes.map((points) => points.at(-1)?.[0] ?? 0))
     const left = this.#drawLabels(pen, learners)
     const x = (seconds: number) => left + ((width - left - RIGHT) * Math.min(seconds, end)) / end
+    // A look sees all places that there are, and the first one is always there.
+    const unwatched = run.facts.isLive ? unwatchedTimes(lanes[0] ?? [], end) : []
     const drawn = new Set(
-      lanes.flatMap((points, place) => [...drawLane(pen, points, place * (LANE + GAP), { x, end, isLive: run.facts.isLive })])
+      lanes.flatMap((points, place) => [...drawLane(pen, points, place * (LANE + GAP), { x, end, isLive: run.facts.isLive, unwatched })])
     )
     drawAxis(pen, x, end, height - AXIS / 2)
     this.#drawMarks(pen, run, places, x)
@@ -162,20 +165,39 @@ function heldUntil(points: readonly CurvePoint[], i: number, end: number): [from
   return [points[i]![0]!, points[i + 1]?.[0] ?? end]
 }
 
+type Time = readonly [from: number, until: number]
+
+/** When nobody looked at a lane: before, between and after the times that its looks cover. */
+export function unwatchedTimes(points: readonly CurvePoint[], end: number): readonly Time[] {
+  const looks = points.map((_, i) => lookedAt(points, i))
+  const begins = [...looks.map(([from]) => from), end]
+  const ends = [0, ...looks.map(([, until]) => until)]
+  return begins.map((until, i): Time => [ends[i]!, until]).filter(([from, until]) => until - from > UNWATCHED)
+}
+
 interface LaneScale {
   readonly x: (seconds: number) => number
   readonly end: number
   readonly isLive: boolean
+  readonly unwatched: readonly Time[]
 }
 
-/** Returns the names of the colours that it has drawn. */
-function drawLane(pen: CanvasRenderingContext2D, points: readonly CurvePoint[], top: number, { x, end, isLive }: LaneScale): Set<string> {
+/** Returns the names of the colours that it has drawn, and left. */
+function drawLane(
+  pen: CanvasRenderingContext2D,
+  points: readonly CurvePoint[],
+  top: number,
+  { x, end, isLive, unwatched }: LaneScale
+): Set<string> {
   const drawn = new Set<string>()
   pen.fillStyle = styleOf('raised')
-  pen.fillRect(x(0), top, x(end) - x(0), LANE)
+  for (const [from, until] of unwatched) {
+    pen.fillRect(x(from), top, x(until) - x(from), LANE)
+    drawn.add('raised')
+  }
   for (const [i, point] of points.entries()) {
     const [from, until] = isLive ? lookedAt(points, i) : heldUntil(points, i, end)
-    if (isLive && from - (points[i - 1]?.[0] ?? 0) > UNWATCHED) drawn.add('raised')
+    if (point[2] === VACANT) drawn.add('card')
     const [left, right] = [Math.floor(x(from)), Math.floor(x(until))]
     let at = top
     for (const [colour, share] of partsOf(point)) {
