@@ -228,7 +228,7 @@ function partsOf([, , state, waiting = null, averaging = null]: CurvePoint): rea
 function drawAxis(pen: CanvasRenderingContext2D, x: (seconds: number) => number, end: number, middle: number): void {
   pen.fillStyle = styleOf('soft')
   pen.textAlign = 'center'
-  const step = tick(end, (x(end) - x(0)) / 80)
+  const step = tick(end, (x(end) - x(0)) / 60)
   for (let at = 0; at <= end; at += step) pen.fillText(timeText(at), x(at), middle)
 }
 
