@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'puppeteer-core'
 import { train } from '../../src/run/train.js'
+import { Dashboard } from '../../src/dashboard/dashboard.js'
+import type { RunBoard } from '../../src/dashboard/run-board.js'
 import type { Job } from '../../src/run/job.js'
 import { FewDigits } from '../cli/support/few-digits.js'
+import { BEGAN, FINISHED, look, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 import { awaitText, openBrowser, openPage, textOf } from './support/browser.js'
 
 /** The rules of WCAG that a program can check, and those of good practice. */
@@ -44,6 +47,26 @@ describe('the dashboard for everyone', function () {
         await page.close()
       })
 
+  for (const scheme of ['light', 'dark'] as const)
+    it(`breaks no rule of axe in any state of a run, in ${scheme} colours`, async () => {
+      const dashboard = await Dashboard.open(sourceOf(...runsInAllStates()))
+      const { page } = await openPage(browser, dashboard.url)
+      try {
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+        const found: string[] = []
+        for (const [i, state] of STATES.entries()) {
+          await page.focus(`#focus-${i}`)
+          await page.keyboard.press('Enter')
+          await awaitText(page, '#state', new RegExp(`^${state}$`))
+          found.push(...(await violations(page)).map((violation) => `${state}: ${violation}`))
+        }
+        expect(found).to.deep.equal([])
+      } finally {
+        await page.close()
+        dashboard.close()
+      }
+    })
+
   it('is walked through with the keyboard alone, with a mark on what has the focus', async () => {
     const { page } = await openPage(browser, url)
     await awaitText(page, '#progressed', /iteration [1-9]/)
@@ -74,6 +97,33 @@ describe('the dashboard for everyone', function () {
     await page.close()
   })
 })
+
+const STATES = ['preparing', 'training', 'paused', 'completed', 'stopped', 'failed', 'interrupted'] as const
+
+/** A run in each state, with a list of what happened that is longer than its card. */
+function runsInAllStates(): readonly RunBoard[] {
+  return STATES.map((state) => {
+    const board = newBoard(state)
+    if (state === 'preparing') return board
+    board.take(
+      { event: 'run', options: { learners: 2, population: { tuning: { most: 6 } } }, versions: { arbalest: '0', node: '0' } },
+      BEGAN
+    )
+    board.take(startedWith(2), BEGAN)
+    board.take(progressAt(10), BEGAN + 10)
+    for (let i = 0; i < 10; i++) board.take({ event: 'warning', message: 'the samples are repeated' }, BEGAN + i)
+    const figures = { round: 3, iteration: 6, iterations: 1000, reason: 'measured', figures: [] }
+    for (let i = 0; i < 10; i++) board.take({ event: 'population', action: 'try', from: 2, to: 2, ...figures }, BEGAN + i)
+    const lost = { learner: 1, rank: 1, reason: 'it threw', code: null, round: 7, iteration: 14, replacedBy: 2, vacant: false }
+    board.take({ event: 'learnerLost', ...lost }, BEGAN + 10)
+    board.look(look(), BEGAN + 11)
+    if (state === 'paused') board.look({ ...look(), status: { ...look().status, paused: true } }, BEGAN + 12)
+    if (state === 'completed' || state === 'stopped') board.take({ ...FINISHED, reason: state }, BEGAN + 12)
+    if (state === 'failed') board.take({ event: 'failed', code: 'INTERNAL', message: 'all of it' }, BEGAN + 12)
+    if (state === 'interrupted') board.interrupt()
+    return board
+  })
+}
 
 /** What has the focus, and whether it is seen to have it: by its outline, or its label's. Each element once. */
 const FOCUS = `(() => {

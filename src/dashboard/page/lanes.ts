@@ -85,7 +85,7 @@ export class Lanes {
     const places = learners.map((_, place) => `place ${place}`)
     const names = learners.map((learner) => (learner === null ? '' : `learner ${learner}`))
     const left = column(places, 'ink', 0) + SPACE
-    return names.some(Boolean) ? column(names, 'faint', left - SPACE / 2) + SPACE : left
+    return names.some(Boolean) ? column(names, 'soft', left - SPACE / 2) + SPACE : left
   }
 
   /** Explains the colours that there are. */
