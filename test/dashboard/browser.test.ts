@@ -271,6 +271,23 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('tells a screen reader at once how a run of a log has ended, and of which run it tells', async () => {
+    const boards = ['a', 'b'].map((id) => newBoard(id, { isLive: false })) as [RunBoard, RunBoard]
+    for (const board of boards) {
+      board.take({ ...startedWith(1), model: `model ${board.id}` }, BEGAN)
+      board.take(progressAt(10), BEGAN + 10)
+    }
+    const dashboard = await openDashboard(...boards)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#said', /^model b on digits, b, training: iteration 10/)
+    await page.focus('#focus-0')
+    await page.keyboard.press('Enter')
+    await awaitText(page, '#said', /^model a on digits, a, training: iteration 10/)
+    boards[0].take({ event: 'failed', code: 'INTERNAL', message: 'all of it' }, BEGAN + 11)
+    await awaitText(page, '#said', /^model a on digits, a, failed: iteration 10/)
+    expect(faults).to.deep.equal([])
+  })
+
   it('says of a lane when nobody looked, and when there was no learner', async () => {
     const board = newBoard()
     board.take(startedWith(1), BEGAN)

@@ -8,7 +8,7 @@ import { RunCharts } from './run-charts.js'
 import { PageRuns, type PageRun } from './run-state.js'
 import { isOver, type DashboardUpdate } from './wire.js'
 
-/** Milliseconds between two sentences for screen readers. */
+/** Milliseconds between two sentences for screen readers about the same state of a run. */
 const SAID_EVERY = 15_000
 
 const runs = new PageRuns()
@@ -21,6 +21,8 @@ let hasEnded = false
 /** Since when the server does not answer. */
 let lost: Date | undefined
 let lastSaid = -Infinity
+/** The run that was told of last, and its state: another one is told at once. */
+let saidOfState = ''
 let scheduled = false
 
 byId('charts').append(...charts.cards)
@@ -89,8 +91,10 @@ function show(): void {
   showMemory(run)
   showLevels(run)
   const now = performance.now()
-  if (now - lastSaid < SAID_EVERY && !hasEnded) return
+  const state = `${run.facts.state} ${run.id}`
+  if (now - lastSaid < SAID_EVERY && state === saidOfState) return
   lastSaid = now
+  saidOfState = state
   say(byId('said'), saidOf(run))
 }
 
