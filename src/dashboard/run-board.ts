@@ -287,11 +287,12 @@ export class RunBoard {
         return this.#known.clear()
       case 'finished': {
         const { reason, testLoss, testAccuracy, imagesPerSecond, iterations: iteration, seconds, epochs: epoch } = event
-        this.#lanes(at, this.#facts.learners, 'resting')
+        this.#rest(at)
         const state = reason === 'stopped' ? 'stopped' : 'completed'
         return this.#set({ state, testLoss: orNull(testLoss), testAccuracy, imagesPerSecond, iteration, seconds, epoch })
       }
       case 'failed':
+        this.#rest(at)
         return this.#set({ state: 'failed' })
       default:
     }
@@ -302,6 +303,12 @@ export class RunBoard {
     if (this.#facts.isLive) return
     for (let place = 0; place < learners; place++) this.#lane(place, at, { state })
     this.#vacate(learners, at)
+  }
+
+  /** The run is over: whoever has a place does nothing any more. */
+  #rest(at: number): void {
+    for (const [place, [, learner = null, state]] of this.#facts.places.entries())
+      if (state !== VACANT) this.#lane(place, at, { learner, state: 'resting' })
   }
 
   /** The population has become smaller: from this place on there are no learners any more. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { MOST_POINTS } from '../../src/dashboard/bounded-curve.js'
 import { STATES, VACANT } from '../../src/dashboard/page/wire.js'
-import { BEGAN, look, newBoard, progressAt, startedWith } from './support/board.js'
+import { BEGAN, FINISHED, look, newBoard, progressAt, startedWith } from './support/board.js'
 
 describe('the board of a run', () => {
   it('has what events tell, and tells each change once', () => {
@@ -127,6 +127,19 @@ describe('the board of a run', () => {
     expect(board.place(2)![0]).to.equal(2)
     board.look(look({ learners: 3 }), BEGAN + 4)
     expect(states()).to.deep.equal(['training', 'training', 'training', 'vacant'])
+  })
+
+  it('has nobody who trains in a run that is over', () => {
+    for (const isLive of [true, false])
+      for (const end of [FINISHED, { event: 'failed', code: 'INTERNAL', message: 'all of it' } as const]) {
+        const board = newBoard('run', { isLive })
+        board.take(startedWith(3), BEGAN)
+        if (isLive) for (const learners of [3, 2]) board.look(look({ learners }), BEGAN + 1)
+        board.take(end, BEGAN + 2)
+        const places = [0, 1, 2].map((place) => board.place(place)!)
+        expect(places.map(([, , state]) => STATES[state!])).to.deep.equal(['resting', 'resting', isLive ? 'vacant' : 'resting'])
+        expect(places[1]![1]).to.equal(isLive ? 1 : null)
+      }
   })
 
   it('of a log has no learner in the places that a smaller population lacks, and those of a lost host', () => {
