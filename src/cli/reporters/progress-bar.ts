@@ -1,11 +1,31 @@
-import { MultiBar, Presets, type SingleBar } from 'cli-progress'
+import { MultiBar, Presets, type Options, type Params, type SingleBar } from 'cli-progress'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
+import { drawsLastLine } from '../terminal.js'
 import { count, duration, loss, percent, secondsLeft } from '../text.js'
 import { dataWait, eventMessage } from './messages.js'
 import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
 import { TuningSummary } from './tuning.js'
 
-const FORMAT = '{bar} {percentage}%  epoch {epoch}  {throughput} samples/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
+/** What is told beside the bar, in this order. */
+const PARTS = ['epoch', 'throughput', 'loss', 'accuracy', 'left', 'wait'] as const
+/** The order in which parts are left out where the terminal is too narrow for all. */
+const LEFT_OUT = ['wait', 'epoch', 'throughput', 'accuracy', 'loss', 'left'] as const satisfies readonly (typeof PARTS)[number][]
+/** Characters of the bar. */
+const [LONGEST, SHORTEST] = [24, 8]
+
+type BarParts = Readonly<Record<(typeof PARTS)[number], string>>
+
+/** The bar and what fits beside it. */
+function barLine({ barCompleteString = '', barIncompleteString = '' }: Options, { progress, maxWidth }: Params, parts: BarParts): string {
+  const told = new Set<string>(PARTS)
+  const text = () => ` ${Math.floor(100 * progress)}%${PARTS.map((part) => (told.has(part) ? parts[part] : '')).join('')}`
+  // A character in the last column would be erased with what lies behind the cursor.
+  const room = () => maxWidth - 1 - text().length
+  for (const part of LEFT_OUT) if (room() < SHORTEST) told.delete(part)
+  const length = Math.max(SHORTEST, Math.min(LONGEST, room()))
+  const done = Math.round(progress * length)
+  return `${barCompleteString.slice(0, done)}${barIncompleteString.slice(0, length - done)}${text()}`
+}
 
 /** Shows a progress bar with the messages of events above it, for terminals. */
 export class ProgressBar implements Reporter {
@@ -26,7 +46,7 @@ export class ProgressBar implements Reporter {
     if (event.event === 'progress') {
       // Every change of the number of learners changes it, by whomever it is made.
       this.#bar?.setTotal(event.iterations)
-      this.#bar?.update(event.iteration, this.#values(event))
+      this.#bar?.update(event.iteration, this.#parts(event))
       return
     }
     if (event.event === 'evaluated') {
@@ -46,6 +66,7 @@ export class ProgressBar implements Reporter {
 
   close(): void {
     this.#bars?.stop()
+    drawsLastLine()
     this.#bars = undefined
     this.#bar = undefined
   }
@@ -63,38 +84,38 @@ export class ProgressBar implements Reporter {
     this.#throughput = new ThroughputMeter(event)
     this.#bars = new MultiBar(
       {
-        format: FORMAT,
+        format: barLine as Options['format'],
         stream: this.#output,
-        barsize: 24,
+        barsize: LONGEST,
         fps: 5,
         hideCursor: true,
-        linewrap: false,
+        // Else messages above the bar would be cut off at the width of the terminal.
+        linewrap: true,
         clearOnComplete: true,
         // The command handles signals: it stops the job, and the job's end closes the bar.
         gracefulExit: false
       },
       Presets.shades_classic
     )
-    const { iterations, learners } = event
-    this.#bar = this.#bars.create(iterations, 0, {
-      epoch: '0.00',
-      learners,
-      throughput: '-',
-      loss: '-',
+    drawsLastLine(() => this.#output.write('\r\x1b[K'))
+    const first: BarParts = {
+      epoch: '  epoch 0.00',
+      throughput: `  - samples/s x${event.learners}`,
+      loss: '  loss -',
       accuracy: '',
-      left: '-:--',
+      left: '  -:-- left',
       wait: ''
-    })
+    }
+    this.#bar = this.#bars.create(event.iterations, 0, first)
   }
 
-  #values(event: ProgressEvent): object {
+  #parts(event: ProgressEvent): BarParts {
     return {
-      epoch: event.epoch.toFixed(2),
-      throughput: count(this.#throughput?.at(event) ?? event.imagesPerSecond),
-      loss: loss(event.loss),
-      learners: event.learners,
+      epoch: `  epoch ${event.epoch.toFixed(2)}`,
+      throughput: `  ${count(this.#throughput?.at(event) ?? event.imagesPerSecond)} samples/s x${event.learners}`,
+      loss: `  loss ${loss(event.loss)}`,
       accuracy: this.#accuracy,
-      left: duration(secondsLeft(event)),
+      left: `  ${duration(secondsLeft(event))} left`,
       wait: dataWait(event)
     }
   }

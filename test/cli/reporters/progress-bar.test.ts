@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { ProgressBar } from '../../../src/cli/reporters/progress-bar.js'
+import { tellOnStderr } from '../../../src/cli/terminal.js'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../../src/index.js'
 
 const SKIPPED: JobEvent = { event: 'sampleSkipped', item: 'photos/7.png', reason: 'no image', skipped: 1 }
@@ -22,14 +23,28 @@ const STARTED: StartedEvent = {
   bytesShared: 1
 }
 
+const progress = (iteration: number, iterations: number, learners: number): ProgressEvent => ({
+  event: 'progress',
+  iteration,
+  iterations,
+  epoch: 0.5,
+  loss: 1,
+  learningRate: 0.1,
+  learners,
+  imagesPerSecond: 10,
+  dataWait: 0,
+  seconds: iteration / 10
+})
+
 describe('The progress bar', () => {
-  const shown = (events: readonly JobEvent[]): string => {
-    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
+  const written = (events: readonly JobEvent[], columns = 120): string => {
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns })
     const bar = new ProgressBar(output)
     for (const event of events) bar.show(event)
     bar.close()
-    return stripVTControlCharacters(String(output.read()))
+    return String(output.read())
   }
+  const shown = (events: readonly JobEvent[], columns?: number): string => stripVTControlCharacters(written(events, columns))
 
   for (const [when, events] of [
     ['before it is there', [SKIPPED, SET_ASIDE]],
@@ -42,21 +57,46 @@ describe('The progress bar', () => {
     })
 
   it('is as full as the run is far, also after a program has changed the number of learners', () => {
-    const progress = (iteration: number, iterations: number, learners: number): ProgressEvent => ({
-      event: 'progress',
-      iteration,
-      iterations,
-      epoch: 0.5,
-      loss: 1,
-      learningRate: 0.1,
-      learners,
-      imagesPerSecond: 10,
-      dataWait: 0,
-      seconds: iteration / 10
-    })
     const resized: JobEvent = { event: 'intervened', intervention: { round: 20, iteration: 20, kind: 'resize', learners: 1 } }
     const percentages = shown([STARTED, progress(20, 50, 2), resized, progress(40, 80, 1), SKIPPED]).match(/\d+%(?=  epoch)/g)
     expect(percentages).to.include('40%')
     expect(percentages!.at(-1)).to.equal('50%')
+  })
+
+  it('tells on a narrow terminal what is of most use, in its width', () => {
+    const measured: JobEvent = { event: 'evaluated', iteration: 20, epoch: 0.5, testLoss: 0.1, testAccuracy: 0.974, seconds: 1 }
+    const line = (columns: number) =>
+      shown([STARTED, measured, progress(20, 50, 2), SKIPPED], columns)
+        .match(/[█░]+ 40%  [^\r\n]*?left/g)!
+        .at(-1)!
+    expect(line(120)).to.equal('██████████░░░░░░░░░░░░░░ 40%  epoch 0.50  320 samples/s x2  loss 1.0000  accuracy 97.40%  0:03 left')
+    expect(line(80)).to.equal('██████░░░░░░░░░░ 40%  320 samples/s x2  loss 1.0000  accuracy 97.40%  0:03 left')
+    expect(line(40)).to.equal('████░░░░░░░ 40%  loss 1.0000  0:03 left')
+    for (const columns of [30, 40, 60, 80, 100]) expect(line(columns).length).to.be.below(columns)
+  })
+
+  it('leaves messages whole that are longer than a line', () => {
+    // Without wrapping a terminal shows nothing of what is behind its last column.
+    expect(written([STARTED, SKIPPED], 20))
+      .to.include('photos/7.png')
+      .and.not.include('\x1b[?7l')
+  })
+
+  it('makes place for what is told on stderr', () => {
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
+    const bar = new ProgressBar(output)
+    const { write } = process.stderr
+    process.stderr.write = ((text: string) => output.write(text)) as typeof write
+    try {
+      bar.show(STARTED)
+      tellOnStderr('SIGINT: stopping\n')
+      bar.close()
+      tellOnStderr('after it\n')
+    } finally {
+      process.stderr.write = write
+    }
+    expect(String(output.read()))
+      .to.match(/\r\x1b\[KSIGINT: stopping\n/)
+      .and.not.match(/\x1b\[Kafter it/)
   })
 })
