@@ -129,13 +129,25 @@ function attributesOfRound({ round, iteration, loss, averaged, members }: RoundF
   })
 }
 
-/** The numbers, names and truths of an object, as attributes are named: `testAccuracy` is `arbalest.test_accuracy`. */
+/** The longest text that is an attribute, in characters: arguments of a message, in base64, may be as long as a model. */
+const LONGEST_TEXT = 4096
+
+/** The numbers, names and truths of an object and of the objects in it, as attributes are named: `testMetrics.f1` is `arbalest.test_metrics.f1`. */
 function attributesOf(fields: object): Attributes {
-  const attributes: Attributes = {}
-  for (const [name, value] of Object.entries(fields) as [string, unknown][]) {
-    if (name === 'event') continue
-    if (typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)))
-      attributes[`arbalest.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`] = value
-  }
-  return attributes
+  const { event: _, ...told } = fields as { readonly event?: unknown }
+  return Object.fromEntries(attributesIn(told, 'arbalest'))
+}
+
+function attributesIn(fields: object, path: string): readonly [name: string, value: string | number | boolean][] {
+  return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
+    const attribute = `${path}.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return attributesIn(value, attribute)
+    const isTold =
+      typeof value === 'string'
+        ? value.length <= LONGEST_TEXT
+        : typeof value === 'number'
+          ? Number.isFinite(value)
+          : typeof value === 'boolean'
+    return isTold ? [[attribute, value as string | number | boolean]] : []
+  })
 }

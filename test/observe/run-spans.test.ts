@@ -76,6 +76,21 @@ describe('the spans of a run', function () {
     expect(new Set(rounds.map((attributes) => attributes['arbalest.round'])).size).to.equal(rounds.length)
   })
 
+  it('have the fields in the fields of events: the metrics of an evaluation, and what has changed the run', async () => {
+    const interventions = [{ kind: 'set', round: 100, iteration: 100, learningRate: { factor: 0.5 } }] as const
+    const { testMetrics } = await run({ metrics: ['f1', 'confusion'], interventions })
+    const spans = exporter.getFinishedSpans()
+    const [whole] = named(spans, 'arbalest.run')
+    expect(whole!.attributes['arbalest.test_metrics.f1']).to.equal(testMetrics!.f1)
+    expect(named(spans, 'arbalest.evaluation').at(-1)!.attributes['arbalest.test_metrics.f1']).to.equal(testMetrics!.f1)
+    const [changed] = whole!.events.filter(({ name }) => name === 'intervened')
+    expect(changed!.attributes).to.include({
+      'arbalest.intervention.kind': 'set',
+      'arbalest.intervention.round': 100,
+      'arbalest.intervention.learning_rate.factor': 0.5
+    })
+  })
+
   it('tell of a run that fails, and of what it did before', async () => {
     const onStep = ({ iteration }: { readonly iteration: number }) => {
       if (iteration === 100) throw new Error('enough')
