@@ -340,6 +340,8 @@ export interface FinishedEvent {
   readonly testLoss: number
   /** For texts only: e to the power of the loss per token. */
   readonly testPerplexity?: number
+  /** Share of samples whose class is among the `topK` likeliest; present if the option `topK` is. */
+  readonly testTopK?: number
   /** The option `metrics`, if it names any. */
   readonly testMetrics?: EvaluationMetrics
   readonly imagesPerSecond: number

@@ -97,7 +97,7 @@ export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
   { kept, ended, seconds, planned, population, interventions, samples, peakDeviceBytes, checkpoints, hosts, hint }: RunEnd
 ): Promise<FinishedEvent> {
-  const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
+  const { testLoss, testAccuracy, testPerplexity, testTopK, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
   return {
     event: 'finished',
@@ -106,6 +106,7 @@ export async function finishedEvent(
     testAccuracy,
     testLoss,
     ...(testPerplexity !== undefined && { testPerplexity }),
+    ...(testTopK !== undefined && { testTopK }),
     ...(testMetrics && { testMetrics }),
     imagesPerSecond: perSecond(position, seconds),
     // A change at the round at which the run ended has not been made.

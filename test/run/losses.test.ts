@@ -35,7 +35,8 @@ describe('losses in training', () => {
     const job = train({ model: 'mlp', data, learners: 2, batch: 16, until: { epochs: 1 }, topK: 3, labelSmoothing: 0.1 })
     const shares: number[] = []
     job.on('evaluated', ({ testTopK }) => shares.push(testTopK!))
-    const { testAccuracy } = await job.finished
+    const { testAccuracy, testTopK } = await job.finished
+    expect(testTopK).to.equal(shares.at(-1))
     const logits = await job.model.predict(data.test.samples)
     const better = (i: number): number => {
       const own = logits.subarray(10 * i, 10 * i + 10)
