@@ -20,6 +20,10 @@ const RUN_METRICS: readonly (readonly [name: string, help: string, fact: Fact])[
   ['arbalest_data_wait_ratio', 'Share of their time for which learners waited for data.', 'dataWait'],
   ['arbalest_test_loss', 'Loss of the central model on the test set, when it was measured last.', 'testLoss'],
   ['arbalest_test_accuracy_ratio', 'Share of right answers of the central model on the test set.', 'testAccuracy'],
+  ['arbalest_test_top_k_accuracy_ratio', 'Share of samples whose class is among the likeliest, where the run counts them.', 'testTopK'],
+  ['arbalest_test_perplexity', 'Of models of texts: e to the power of the test loss.', 'testPerplexity'],
+  ['arbalest_test_r2', "Of models that predict numbers: share of the targets' variance that is explained.", 'testR2'],
+  ['arbalest_test_mean_absolute_error', 'Of models that predict numbers, in the unit of the targets.', 'testMae'],
   ['arbalest_learners', 'Learners that train.', 'learners'],
   ['arbalest_learner_deaths', 'Learners that have died.', 'deaths'],
   ['arbalest_hosts', 'Processes that train together.', 'hosts']

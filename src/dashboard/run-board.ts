@@ -1,5 +1,5 @@
 import type { RoundFigures } from '../engine/contract.js'
-import type { JobEvent, RecordedEvent } from '../observe/events.js'
+import type { EvaluatedEvent, FinishedEvent, JobEvent, RecordedEvent } from '../observe/events.js'
 import type { PopulationStatus, SynchroniserStatus } from '../protocols/protocols.js'
 import { BoundedCurve, type Merge } from './bounded-curve.js'
 import { happeningOf } from './happenings.js'
@@ -57,6 +57,8 @@ const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
   dataWait: null,
   testLoss: null,
   testAccuracy: null,
+  testTopK: null,
+  testPerplexity: null,
   testR2: null,
   testMae: null,
   learners: 0,
@@ -257,10 +259,10 @@ export class RunBoard {
         return this.#set({ iteration, iterations, epoch, loss: orNull(loss), learningRate, imagesPerSecond, learners, dataWait, seconds })
       }
       case 'evaluated': {
-        const { iteration, testLoss, testAccuracy, testMetrics } = event
-        const { r2: testR2 = null, mae: testMae = null } = testMetrics ?? {}
-        this.#curve('evaluated', EVALUATED).push([iteration, at, testLoss, testAccuracy, testR2])
-        return this.#set({ testLoss: orNull(testLoss), testAccuracy, testR2, testMae })
+        const measured = measuredIn(event)
+        const { testLoss, testAccuracy, testR2 } = measured
+        this.#curve('evaluated', EVALUATED).push([event.iteration, at, testLoss, testAccuracy, testR2])
+        return this.#set(measured)
       }
       case 'learnerLost': {
         this.#set({ deaths: this.#facts.deaths + 1 })
@@ -286,10 +288,10 @@ export class RunBoard {
       case 'wentBack':
         return this.#known.clear()
       case 'finished': {
-        const { reason, testLoss, testAccuracy, imagesPerSecond, iterations: iteration, seconds, epochs: epoch } = event
+        const { reason, imagesPerSecond, iterations: iteration, seconds, epochs: epoch } = event
         this.#rest(at)
         const state = reason === 'stopped' ? 'stopped' : 'completed'
-        return this.#set({ state, testLoss: orNull(testLoss), testAccuracy, imagesPerSecond, iteration, seconds, epoch })
+        return this.#set({ state, ...measuredIn(event), imagesPerSecond, iteration, seconds, epoch })
       }
       case 'failed':
         this.#rest(at)
@@ -346,6 +348,15 @@ export class RunBoard {
     Object.assign(this.#facts, facts)
     this.#factsChanged = true
   }
+}
+
+type MeasuredFacts = Pick<RunFacts, 'testLoss' | 'testAccuracy' | 'testTopK' | 'testPerplexity' | 'testR2' | 'testMae'>
+
+/** The measurement of an event: of an evaluation, or of the model that is kept at the end. */
+function measuredIn(event: EvaluatedEvent | FinishedEvent): MeasuredFacts {
+  const { testLoss, testAccuracy, testTopK = null, testPerplexity = null, testMetrics: { r2 = null, mae = null } = {} } = event
+  const [testR2, testMae] = [orNull(r2), orNull(mae)]
+  return { testLoss: orNull(testLoss), testAccuracy, testTopK, testPerplexity: orNull(testPerplexity), testR2, testMae }
 }
 
 interface LaneFigures {

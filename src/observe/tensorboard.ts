@@ -116,10 +116,10 @@ function curvesOf(event: JobEvent): Readonly<Record<string, number>> {
       return Object.fromEntries(Object.entries(event.metrics).map(([name, value]) => [`${group}/${name}`, value]))
     }
     case 'evaluated': {
-      const { testLoss, testAccuracy, testMetrics = {} } = event
-      const numbers = Object.entries(testMetrics).filter(([, value]) => typeof value === 'number')
-      const metrics = Object.fromEntries(numbers.map(([name, value]) => [`test/${name}`, value as number]))
-      return { 'test/loss': testLoss, ...(testAccuracy !== null && { 'test/accuracy': testAccuracy }), ...metrics }
+      const { testLoss, testAccuracy, testTopK, testPerplexity, testMetrics } = event
+      const measured = { accuracy: testAccuracy, top_k_accuracy: testTopK, perplexity: testPerplexity, ...testMetrics }
+      const numbers = Object.entries(measured).filter(([, value]) => typeof value === 'number')
+      return { 'test/loss': testLoss, ...Object.fromEntries(numbers.map(([name, value]) => [`test/${name}`, value as number])) }
     }
     default:
       return {}

@@ -346,12 +346,14 @@ describe('the dashboard in Chromium', function () {
       const board = newBoard(id)
       board.take({ ...startedWith(i + 1), model: `model ${id}` }, BEGAN)
       for (let t = 1; t < 50; t++) board.take(progressAt(t, (i + 1) / t), BEGAN + t)
-      board.take({ event: 'evaluated', iteration: 40, epoch: 1, testLoss: 0.4, testAccuracy: 0.9, seconds: 1 }, BEGAN + 40)
+      const measured = { testLoss: 0.4, testAccuracy: 0.9, testTopK: 0.99, testPerplexity: 1.49 }
+      board.take({ event: 'evaluated', iteration: 40, epoch: 1, ...measured, seconds: 1 }, BEGAN + 40)
       return board
     })
     const dashboard = await openDashboard(...boards)
     const { page, faults } = await openPage(browser, dashboard.url)
     await awaitText(page, '#runs', /1: lenet on digits/)
+    expect(await textOf(page, '#figures')).to.include('test accuracy90.00%top-k accuracy99.00%test perplexity1.490')
     await page.focus('#focus-0')
     await page.keyboard.press('Enter')
     await page.waitForSelector('#focus-0[aria-pressed=true]')

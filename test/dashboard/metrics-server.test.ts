@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { train } from '../../src/run/train.js'
 import { JobsWatch } from '../../src/dashboard/jobs-watch.js'
 import { MetricsServer } from '../../src/dashboard/metrics-server.js'
+import type { EvaluatedEvent } from '../../src/observe/events.js'
 import { Folder } from '../data/support/files.js'
 import { freePort } from '../support/free-port.js'
 import { rejection } from '../support/rejection.js'
@@ -19,7 +20,7 @@ interface Sample {
 function samplesIn(text: string): Sample[] {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return lines.map((line) => {
-    const [, name, labels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line)!
+    const [, name, labels = '', value] = /^([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\S+)$/.exec(line)!
     const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((match) => [match[1]!, match[2]!])
     return { name: name!, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }
   })
@@ -50,6 +51,29 @@ describe('the metrics of a run', () => {
     expect(valueOf('arbalest_device_memory_bytes')).to.equal(2 * 7e6 + 36e6)
     expect(samples[0]!.labels).to.deep.equal({ run: 'a \\"run\\"', model: 'lenet', data: 'digits' })
     server.close()
+  })
+
+  it('are those of what a model predicts: classes, texts or numbers', async () => {
+    const evaluated = { event: 'evaluated', iteration: 20, epoch: 1, testLoss: 0.4, seconds: 1 } as const
+    const told = async (measured: Partial<EvaluatedEvent>) => {
+      const board = newBoard()
+      board.take({ ...evaluated, testAccuracy: null, ...measured }, BEGAN)
+      const server = await MetricsServer.open(sourceOf(board), { port: 0 })
+      const samples = samplesIn(await (await fetch(server.url)).text())
+      server.close()
+      return Object.fromEntries(samples.filter(({ name }) => name.startsWith('arbalest_test_')).map(({ name, value }) => [name, value]))
+    }
+    expect(await told({ testAccuracy: 0.5, testTopK: 0.9, testPerplexity: 1.5 })).to.deep.equal({
+      arbalest_test_loss: 0.4,
+      arbalest_test_accuracy_ratio: 0.5,
+      arbalest_test_top_k_accuracy_ratio: 0.9,
+      arbalest_test_perplexity: 1.5
+    })
+    expect(await told({ testMetrics: { r2: 0.99, mae: 12 } })).to.deep.equal({
+      arbalest_test_loss: 0.4,
+      arbalest_test_r2: 0.99,
+      arbalest_test_mean_absolute_error: 12
+    })
   })
 
   it('are told to no web page, under no other name and on no other path', async () => {

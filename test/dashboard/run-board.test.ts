@@ -129,6 +129,17 @@ describe('the board of a run', () => {
     expect(states()).to.deep.equal(['training', 'training', 'training', 'vacant'])
   })
 
+  it('has at the end all that was measured of the model that is kept', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const evaluated = { event: 'evaluated', epoch: 1, testAccuracy: null, seconds: 1 } as const
+    board.take({ ...evaluated, iteration: 10, testLoss: 1, testMetrics: { r2: 0.9, mae: 3 } }, BEGAN + 1)
+    board.take({ ...evaluated, iteration: 20, testLoss: 2, testMetrics: { r2: 0.5, mae: 5 } }, BEGAN + 2)
+    expect(board.facts).to.include({ testLoss: 2, testR2: 0.5, testMae: 5 })
+    board.take({ ...FINISHED, keptIteration: 10, testLoss: 1, testAccuracy: null, testMetrics: { r2: 0.9, mae: 3 } }, BEGAN + 3)
+    expect(board.facts).to.include({ testLoss: 1, testR2: 0.9, testMae: 3 })
+  })
+
   it('has nobody who trains in a run that is over', () => {
     for (const isLive of [true, false])
       for (const end of [FINISHED, { event: 'failed', code: 'INTERNAL', message: 'all of it' } as const]) {

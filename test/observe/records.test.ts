@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createCRC32 } from 'hash-wasm'
 import type { JobEvent } from '../../src/observe/events.js'
+import { openSinks } from '../../src/observe/open-sinks.js'
 import { readRuns } from '../../src/observe/read-runs.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import { trainWith } from '../../src/run/train.js'
@@ -129,6 +130,17 @@ describe('the record of a run', function () {
       events = []
       for await (const event of job) events.push(event)
       folderOfRun = join(at('tb'), (await readdir(at('tb')))[0]!)
+    })
+
+    it('has all numbers of a measurement', async () => {
+      const sinks = await openSinks({ tensorboard: at('measured') }, 'run')
+      const evaluated = { event: 'evaluated', iteration: 20, epoch: 1, testLoss: 0.4, testAccuracy: 0.5, seconds: 1 } as const
+      sinks.write({ ...evaluated, testTopK: 0.9, testPerplexity: 1.5, testMetrics: { f1: 0.4, confusion: [[1]] } })
+      sinks.close()
+      const [name] = await readdir(join(at('measured'), 'run'))
+      const text = await readFile(join(at('measured'), 'run', name!), 'latin1')
+      const tags = [...text.matchAll(/test\/[a-z0-9_]+/g)].map(([tag]) => tag)
+      expect(tags).to.deep.equal(['test/loss', 'test/accuracy', 'test/top_k_accuracy', 'test/perplexity', 'test/f1'])
     })
 
     it('is made of records with the checksums of TFRecord', async () => {

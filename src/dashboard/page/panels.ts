@@ -50,8 +50,13 @@ function figuresOf(facts: RunFacts): readonly Figure[] {
 }
 
 /** How good the central model is, by what it predicts: classes or numbers. */
-function qualityOf({ testAccuracy, testR2, testMae }: RunFacts): readonly Figure[] {
-  if (testR2 === null) return [['test accuracy', percentText(testAccuracy, 2)]]
+function qualityOf({ testAccuracy, testTopK, testPerplexity, testR2, testMae }: RunFacts): readonly Figure[] {
+  if (testR2 === null)
+    return [
+      ['test accuracy', percentText(testAccuracy, 2)],
+      ...(testTopK === null ? [] : [['top-k accuracy', percentText(testTopK, 2)] as const]),
+      ...(testPerplexity === null ? [] : [['test perplexity', numberText(testPerplexity)] as const])
+    ]
   return [
     ['test R²', numberText(testR2)],
     ['mean absolute error', numberText(testMae)]

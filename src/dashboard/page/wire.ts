@@ -82,6 +82,10 @@ export interface RunFacts {
   readonly dataWait: number | null
   readonly testLoss: number | null
   readonly testAccuracy: number | null
+  /** The share of samples whose class is among the likeliest, where the run counts them. */
+  readonly testTopK: number | null
+  /** Of models of texts. */
+  readonly testPerplexity: number | null
   /** Of models that predict numbers: the share of the targets' variance that is explained, and the mean absolute error. */
   readonly testR2: number | null
   readonly testMae: number | null
