@@ -69,6 +69,7 @@ const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
   rule: null,
   memory: null,
   levels: null,
+  exchange: null,
   sharing: null
 }
 
@@ -253,6 +254,8 @@ export class RunBoard {
         const { devices, levels: names, measured, reason } = event
         return this.#set({ levels: { devices, names, measured, reason } })
       }
+      case 'exchange':
+        return this.#set({ exchange: `Hosts sum by exchange ${event.mode}: ${event.reason}` })
       case 'progress': {
         const { iteration, iterations, epoch, loss, learningRate, imagesPerSecond, learners, dataWait, seconds } = event
         this.#curve('progress', PROGRESS).push([iteration, at, loss, learningRate, imagesPerSecond, learners])

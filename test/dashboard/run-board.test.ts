@@ -105,6 +105,47 @@ describe('the board of a run', () => {
     expect(board.takeChanges()!.happenings).to.deep.include({ from: 1000 })
   })
 
+  it('tells what happened as the terminal does', () => {
+    const board = newBoard()
+    const lost = {
+      event: 'learnerLost',
+      learner: 1,
+      rank: 1,
+      reason: 'it threw',
+      code: null,
+      round: 7,
+      iteration: 14,
+      replacedBy: null
+    } as const
+    board.take({ ...lost, vacant: true }, BEGAN)
+    board.take({ ...lost, vacant: false }, BEGAN)
+    const host = { event: 'hostLost', host: 1, reason: 'killed', round: 9, iteration: 18, iterations: 100, hosts: 2, learners: 1 } as const
+    board.take(host, BEGAN)
+    for (let skipped = 1; skipped <= 1000; skipped++)
+      board.take({ event: 'sampleSkipped', item: `${skipped}.png`, reason: 'no image', skipped }, BEGAN)
+    board.take({ event: 'setAside', checkpoints: [{ folder: 'run/600', movedTo: 'run/600.aside', reason: null }] }, BEGAN)
+    board.take({ ...FINISHED, reason: 'patience', hint: 'no better than the mean', checkpoints: 'incomplete' }, BEGAN)
+    board.take({ ...FINISHED, reason: 'stopped', weightsSha256: '' }, BEGAN)
+    expect(board.whole().happenings!.items.map(({ kind, title, detail }) => `${kind}: ${title}: ${detail}`)).to.deep.equal([
+      'lost: Learner 1 was lost in round 7: it threw. The others go on without it.',
+      'lost: Learner 1 was lost in round 7: it threw. Too many have failed in its place.',
+      'lost: Host 1 was lost: killed. 2 hosts go on with 1 learner.',
+      'warning: A sample was skipped: 1.png: no image',
+      'warning: 10 samples were skipped: 10.png: no image',
+      'warning: 100 samples were skipped: 100.png: no image',
+      'warning: 1,000 samples were skipped: 1000.png: no image',
+      'warning: A checkpoint was moved aside: run/600 to run/600.aside: the run does not go on from it',
+      'end: Ended: it improved no more: Not every checkpoint could be written. Hint: no better than the mean. Weights sha256 0000000000000000…',
+      'end: Stopped: Nothing was trained.'
+    ])
+  })
+
+  it('tells how several hosts sum', () => {
+    const board = newBoard()
+    board.take({ event: 'exchange', mode: 'racks', predicted: [], reason: 'as given' }, BEGAN)
+    expect(board.facts.exchange).to.equal('Hosts sum by exchange racks: as given')
+  })
+
   it('of a log has the lanes that its events tell', () => {
     const board = newBoard('log', { isLive: false })
     board.take(startedWith(2), BEGAN)

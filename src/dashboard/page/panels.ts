@@ -153,6 +153,7 @@ export function showLevels({ facts }: PageRun): void {
   const target = byId('levels')
   const key = JSON.stringify([
     facts.levels,
+    facts.exchange,
     facts.learners,
     facts.hosts,
     facts.memory?.devices.map(({ learners }) => learners),
@@ -177,7 +178,11 @@ export function showLevels({ facts }: PageRun): void {
     ])
     fillTable(table, ['level', 'parts', 'measured', 'a round'], rows)
   }
-  const words = [levels?.reason ?? '', facts.sharing === null ? '' : `The device is shared by several jobs: ${facts.sharing}.`]
+  const words = [
+    levels?.reason ?? '',
+    facts.exchange ?? '',
+    facts.sharing === null ? '' : `The device is shared by several jobs: ${facts.sharing}.`
+  ]
   target.replaceChildren(
     element('div', { class: 'levels' }, whole, table),
     ...words.filter(Boolean).map((text) => element('p', { class: 'hint' }, text))

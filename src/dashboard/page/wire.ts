@@ -101,6 +101,8 @@ export interface RunFacts {
   readonly rule: RuleFacts | null
   readonly memory: MemoryFacts | null
   readonly levels: LevelFacts | null
+  /** How several hosts sum, in words. */
+  readonly exchange: string | null
   /** Of jobs that share a device. */
   readonly sharing: string | null
 }
