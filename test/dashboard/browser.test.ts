@@ -304,6 +304,27 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('shows the levels of devices within their machine', async () => {
+    const [machine, cluster] = ['machine', 'cluster'].map((id) => newBoard(id)) as [RunBoard, RunBoard]
+    const devices = [[0], [1, 2]]
+    for (const board of [machine, cluster])
+      board.take({ event: 'run', options: { devices: { devices } }, versions: { arbalest: '0', node: '0' } }, BEGAN)
+    machine.take(startedWith(2), BEGAN)
+    machine.take({ event: 'levels', devices, levels: ['devices', 'hosts'], measured: [], orders: [], reason: 'as given' }, BEGAN)
+    cluster.take({ ...startedWith(6), hosts: 3 }, BEGAN)
+    const dashboard = await openDashboard(machine, cluster)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    const names = () => page.$$eval('#levels .level-name', (all) => all.map((each) => each.textContent))
+    await awaitText(page, '#levels', /3 hosts/)
+    expect(await names()).to.deep.equal(['3 hosts', 'This host', 'Device 0: 1 learner', 'Device 1: 1 learner'])
+    await page.focus('#focus-0')
+    await page.keyboard.press('Enter')
+    await awaitText(page, '#levels', /This machine/)
+    const averaged = ['Averaged over hosts', 'Averaged over devices']
+    expect(await names()).to.deep.equal(['This machine', ...averaged, 'Device 0: 1 learner, core 0', 'Device 1: 1 learner, cores 1 2'])
+    expect(faults).to.deep.equal([])
+  })
+
   it('tells what a step costs that fits into memory only by restoring activations', async () => {
     const [limited, whole] = ['limited', 'whole'].map((id) => newBoard(id)) as [RunBoard, RunBoard]
     limited.take({ ...startedWith(1), recomputedBytes: 85_100_000, movedBytes: 16_300_000, predictedSlowdown: 4.5812 }, BEGAN)

@@ -162,12 +162,10 @@ export function showLevels({ facts }: PageRun): void {
   if (target.dataset['key'] === key) return
   target.dataset['key'] = key
   const { levels } = facts
-  const inner = element('div', { class: 'devices' }, ...devicesOf(facts))
-  const named = (levels?.names ?? []).reduce<HTMLElement>(
-    (within, name) => level(LEVELS[name] ?? name, within),
-    level(facts.hosts > 1 ? 'This host' : 'This machine', inner)
-  )
-  const whole = facts.hosts > 1 ? level(counted(facts.hosts, 'host'), named) : named
+  const devices = element('div', { class: 'devices' }, ...devicesOf(facts))
+  const averaged = (levels?.names ?? []).reduce<HTMLElement>((within, name) => level(LEVELS[name] ?? name, within), devices)
+  const machine = level(facts.hosts > 1 ? 'This host' : 'This machine', averaged)
+  const whole = facts.hosts > 1 ? level(counted(facts.hosts, 'host'), machine) : machine
   const table = element('table')
   if (levels && levels.measured.length > 0) {
     const rows = levels.measured.map((each) => [
@@ -191,8 +189,7 @@ export function showLevels({ facts }: PageRun): void {
 
 const LEVELS: Readonly<Record<string, string>> = {
   devices: 'Averaged over devices',
-  hosts: 'Averaged over hosts',
-  gpus: 'Averaged over GPUs'
+  hosts: 'Averaged over hosts'
 }
 
 function level(name: string, content: HTMLElement): HTMLElement {
@@ -203,7 +200,7 @@ function devicesOf({ memory, levels, learners }: RunFacts): readonly HTMLElement
   const devices = memory?.devices ?? [{ learners }]
   return devices.map((device, i) => {
     const cores = levels?.devices[i] ?? []
-    const where = cores.length > 0 ? `, cores ${cores.join(' ')}` : ''
+    const where = cores.length > 0 ? `, ${cores.length === 1 ? 'core' : 'cores'} ${cores.join(' ')}` : ''
     const dots = element(
       'div',
       { class: 'dots', 'aria-hidden': 'true' },
