@@ -8,17 +8,20 @@ export interface RunSummary {
   readonly from: string
   readonly model: string
   readonly data: string
+  /** At its end, or as far as it is; null before it has begun to train. */
   readonly learners: number | null
   /** Why it ended; `unfinished` if its log has no end. */
   readonly state: string
   readonly epochs: number
-  /** Seconds of training; of wall-clock time if the run has not finished. */
+  /** Of training: without evaluation and set-up. */
   readonly seconds: number
   readonly bestAccuracy: number | null
   readonly bestLoss: number | null
 }
 
-export function summaryOf({ run, file, from, until, options, started, progress, evaluated, end }: RecordedRun): RunSummary {
+export function summaryOf({ run, file, from, options, started, progress, evaluated, end }: RecordedRun): RunSummary {
+  const finished = end?.event === 'finished' ? end : undefined
+  const reached = progress.at(-1)
   const accuracies = evaluated.flatMap(({ testAccuracy }) => (testAccuracy === null ? [] : [testAccuracy]))
   const losses = evaluated.map(({ testLoss }) => testLoss).filter(Number.isFinite)
   return {
@@ -27,10 +30,10 @@ export function summaryOf({ run, file, from, until, options, started, progress, 
     from: new Date(1000 * from).toISOString(),
     model: started?.model ?? nameOf(options['model']),
     data: started?.data ?? nameOf(options['data']),
-    learners: (end?.event === 'finished' ? end : started)?.learners ?? null,
+    learners: (finished ?? reached ?? started)?.learners ?? null,
     state: end === undefined ? 'unfinished' : end.event === 'failed' ? `failed: ${end.code}` : endOf(end),
-    epochs: (end?.event === 'finished' ? end.epochs : progress.at(-1)?.epoch) ?? 0,
-    seconds: end?.event === 'finished' ? end.seconds : until - from,
+    epochs: finished?.epochs ?? reached?.epoch ?? 0,
+    seconds: (finished ?? reached)?.seconds ?? 0,
     bestAccuracy: accuracies.length > 0 ? accuracies.reduce((best, each) => Math.max(best, each)) : null,
     bestLoss: losses.length > 0 ? losses.reduce((best, each) => Math.min(best, each)) : null
   }

@@ -147,6 +147,22 @@ describe('arbalest runs', function () {
     expect((await run(['runs', log])).stdout).to.match(/ unfinished /)
   })
 
+  it('tells of a run without an end how far it is: its learners at present, and its time of training', async () => {
+    const events = [
+      { event: 'run', options: {} },
+      { event: 'started', model: 'mlp', data: 'digits', learners: 1 },
+      { event: 'progress', iteration: 10, epoch: 1, loss: 1, learners: 1, seconds: 5 },
+      { event: 'progress', iteration: 20, epoch: 2, loss: 1, learners: 6, seconds: 9 }
+    ]
+    const lines = (ended: readonly object[]) =>
+      [...events, ...ended].map((event, i) => `${JSON.stringify({ run: 'far', time: 100 * i, ...event })}\n`).join('')
+    for (const ended of [[], [{ event: 'failed', code: 'INTERNAL', message: '' }]]) {
+      await writeFile(at('far.jsonl'), lines(ended))
+      const [far] = (await run(['runs', at('far.jsonl'), '--json'])).lines
+      expect(far).to.include({ learners: 6, epochs: 2, seconds: 9 })
+    }
+  })
+
   it('says so where there is none', async () => {
     await writeFile(at('empty.jsonl'), '')
     expect((await run(['runs', at('empty.jsonl')])).stdout).to.equal('No run is logged there.\n')
