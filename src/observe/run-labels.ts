@@ -92,9 +92,20 @@ function words(option: string, value: unknown, values: readonly unknown[]): stri
   }
   const name = nameOf(option)
   if (typeof value === 'boolean') return value ? name : `no ${name}`
-  const text = typeof value === 'string' ? nameInPath(value, values) : JSON.stringify(value)
+  const text =
+    typeof value === 'string' ? nameInPath(value, values) : typeof value === 'number' ? numberText(value, values) : JSON.stringify(value)
   if (option === 'optimiser.learningRate.kind') return `${text} schedule`
   return SELF_EVIDENT.test(option) ? text : `${name} ${text}`
+}
+
+/** A number with as few digits, from three on, as tell it from all others: a rate that was drawn at random has seventeen. */
+function numberText(number: number, values: readonly unknown[]): string {
+  if (Number.isInteger(number)) return `${number}`
+  const others = values.filter((value) => typeof value === 'number' && value !== number) as readonly number[]
+  let digits = 3
+  const rounded = (value: number) => Number(value.toPrecision(digits))
+  while (digits < 17 && others.some((other) => rounded(other) === rounded(number))) digits++
+  return `${rounded(number)}`
 }
 
 /** The last name of a path, or all of the path where the last name of another one is the same. */

@@ -14,6 +14,17 @@ describe('what tells runs apart', () => {
     ).to.deep.equal(['4 learners, rate 0.1', '2 learners, batch 8, rate 0.2'])
   })
 
+  it('has of a number the digits that tell it from the others', () => {
+    const rates = [0.0023841230912837123, 0.0023848230912837123, 0.1 / 3, 1e-5, 2]
+    expect(told(...rates.map((learningRate) => ({ optimiser: { learningRate: { learningRate } } })))).to.deep.equal([
+      'rate 0.002384',
+      'rate 0.002385',
+      'rate 0.0333',
+      'rate 0.00001',
+      'rate 2'
+    ])
+  })
+
   it('is a rule by its name alone, whose options are its own', () => {
     expect(told({}, { synchroniser: { name: 'diloco', options: { period: 500 } } })).to.deep.equal(['sma', 'diloco'])
     expect(told({}, { synchroniser: { name: 'sma', options: { period: 4 } } })).to.deep.equal(['period 1', 'period 4'])
