@@ -21,8 +21,9 @@ export class Dashboard {
   #server!: PageServer
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  /** The runs that have been told apart. */
+  /** The runs that have been told apart, and those of which all pages know. */
   #distinguished = ''
+  #known = ''
 
   private constructor(source: DashboardSource) {
     this.#source = source
@@ -59,7 +60,8 @@ export class Dashboard {
     // The first page gets everything: changes from before it must not be sent a second time.
     if (this.#viewers.count === 0) this.#changes()
     this.#timer ??= setTimeout(() => void this.#tick(), TICK).unref()
-    return JSON.stringify({ runs: this.#source.boards.map((board) => board.whole()) } satisfies DashboardUpdate)
+    const { boards } = this.#source
+    return JSON.stringify({ ids: boards.map(({ id }) => id), runs: boards.map((board) => board.whole()) } satisfies DashboardUpdate)
   }
 
   /** One after another: a look that takes long delays the next message, and no two overlap. */
@@ -88,6 +90,10 @@ export class Dashboard {
 
   #changes(): DashboardUpdate {
     this.#distinguish()
-    return { runs: this.#source.boards.flatMap((board) => board.takeChanges() ?? []) }
+    const { boards } = this.#source
+    const ids = boards.map(({ id }) => id)
+    const isKnown = ids.join() === this.#known
+    this.#known = ids.join()
+    return { ...(!isKnown && { ids }), runs: boards.flatMap((board) => board.takeChanges() ?? []) }
   }
 }

@@ -57,4 +57,20 @@ describe('a run as the page knows it', () => {
     runs.take({ runs: [training.whole()] })
     expect([runs.focused!.id, drawn()]).to.deep.equal(['b', 'bcdfghijk'])
   })
+
+  it('forgets the runs that the server has left for newer ones; the others keep their numbers and colours', () => {
+    const runs = new PageRuns()
+    const update = (ids: string) => ({ ids: [...ids], runs: [...ids].map((id) => newBoard(id).whole()) })
+    runs.take(update('abc'))
+    runs.focus('a')
+    const [, , c] = runs.all
+    const [title, colour] = [runs.titleOf(c!), runs.colourOf(c!)]
+    for (const ids of ['bcd', 'cde']) runs.take(update(ids))
+    expect(runs.all.map(({ id }) => id).join('')).to.equal('cde')
+    expect(runs.focused!.id).to.equal('e')
+    expect([runs.titleOf(c!), runs.colourOf(c!)]).to.deep.equal([title, colour])
+    expect(runs.titleOf(runs.focused!)).to.match(/^4: /)
+    runs.take({ runs: [newBoard('c').whole()] })
+    expect(runs.all).to.have.length(3)
+  })
 })

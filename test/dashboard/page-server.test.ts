@@ -84,6 +84,21 @@ describe('the dashboard', () => {
     expect(stream.isClosed).to.equal(true)
   })
 
+  it('tells every page once which runs there are, when others take their places', async () => {
+    const boards = ['a', 'b'].map((id) => newBoard(id))
+    const shown = await Dashboard.open({ boards, look: async () => {} })
+    const early = new Stream(shown.url)
+    expect((await early.next())!['ids']).to.deep.equal(['a', 'b'])
+    boards.splice(0, 1)
+    boards.push(newBoard('c'))
+    const late = new Stream(shown.url)
+    expect((await late.next())!['ids']).to.deep.equal(['b', 'c'])
+    expect((await early.next())!['ids']).to.deep.equal(['b', 'c'])
+    boards[0]!.take(progressAt(1), BEGAN)
+    expect(await early.next()).to.not.have.property('ids')
+    shown.close()
+  })
+
   it('sends nothing to a board that nobody watches, and looks at nothing', async () => {
     let looks = 0
     const shown = await Dashboard.open({ boards: [board], look: async () => void looks++ })

@@ -118,9 +118,10 @@ function showRuns(): void {
   group.querySelector('[data-focused=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }
 
-function runChip(run: PageRun, i: number): HTMLElement {
-  const { name, state } = run.facts
-  const box = element('input', { type: 'checkbox', id: `draw-${i}`, 'aria-label': `draw the curves of ${runs.titleOf(run)}` })
+function runChip(run: PageRun): HTMLElement {
+  const { number, facts } = run
+  const { name, state } = facts
+  const box = element('input', { type: 'checkbox', id: `draw-${number}`, 'aria-label': `draw the curves of ${runs.titleOf(run)}` })
   box.checked = runs.isDrawn(run.id)
   box.addEventListener('change', () => {
     runs.draw(run.id, box.checked)
@@ -129,7 +130,7 @@ function runChip(run: PageRun, i: number): HTMLElement {
   const isFocused = runs.focused === run
   const button = element(
     'button',
-    { type: 'button', id: `focus-${i}`, 'aria-pressed': String(isFocused), title: `${name}, ${state}` },
+    { type: 'button', id: `focus-${number}`, 'aria-pressed': String(isFocused), title: `${name}, ${state}` },
     runs.titleOf(run)
   )
   button.addEventListener('click', () => {

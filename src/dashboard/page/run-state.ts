@@ -10,13 +10,16 @@ const COLOURS = 8
 /** A run as the page knows it. The server bounds what it sends, so that this is bounded too. */
 export class PageRun {
   readonly id: string
+  /** Among all that the page has known. */
+  readonly number: number
   facts!: RunFacts
   happenings: Happening[] = []
   #happenedBefore = 0
   readonly #curves = new Map<string, CurvePoint[]>()
 
-  constructor(id: string) {
+  constructor(id: string, number = 0) {
     this.id = id
+    this.number = number
   }
 
   take({ facts, curves = {}, happenings }: RunUpdate): void {
@@ -67,10 +70,12 @@ export class PageRuns {
   /** Whether the curves of a run are drawn, of those of which it was said. */
   readonly #isDrawn = new Map<string, boolean>()
   #focused: string | undefined
+  #count = 0
 
-  take({ runs }: DashboardUpdate): void {
+  take({ ids, runs }: DashboardUpdate): void {
+    for (const id of ids ? this.#runs.keys() : []) if (!ids!.includes(id)) this.#forget(id)
     for (const update of runs) {
-      const run = this.#runs.get(update.id) ?? new PageRun(update.id)
+      const run = this.#runs.get(update.id) ?? new PageRun(update.id, this.#count++)
       run.take(update)
       this.#runs.set(update.id, run)
     }
@@ -94,12 +99,12 @@ export class PageRuns {
   /** The number of a run, and what tells it from the others. */
   titleOf(run: PageRun): string {
     const { differs, name } = run.facts
-    return `${this.all.indexOf(run)}: ${differs || name}`
+    return `${run.number}: ${differs || name}`
   }
 
   /** Of its curves, by its name in the style sheet. */
   colourOf(run: PageRun): string {
-    return `series-${this.all.indexOf(run) % COLOURS}`
+    return `series-${run.number % COLOURS}`
   }
 
   /** The runs whose curves are drawn. */
@@ -114,5 +119,10 @@ export class PageRuns {
 
   draw(id: string, isDrawn: boolean): void {
     this.#isDrawn.set(id, isDrawn)
+  }
+
+  #forget(id: string): void {
+    this.#runs.delete(id)
+    this.#isDrawn.delete(id)
   }
 }

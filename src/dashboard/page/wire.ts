@@ -2,6 +2,8 @@
 
 /** What has changed since the message before; the first one has everything. */
 export interface DashboardUpdate {
+  /** Of all runs that there are, if others were before: a folder of logs shows its newest ones. */
+  readonly ids?: readonly string[]
   readonly runs: readonly RunUpdate[]
   /** All runs have ended: no further message comes. */
   readonly over?: true
