@@ -288,6 +288,26 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('names its tab while it is in the background, too', async () => {
+    const board = newBoard()
+    board.take(startedWith(1), BEGAN)
+    board.take(progressAt(100), BEGAN + 10)
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, 'title', /^10% lenet on digits – Arbalest$/)
+    const other = await page.browserContext().newPage()
+    await other.bringToFront()
+    await awaitTrue(page, 'document.hidden')
+    board.take(progressAt(200), BEGAN + 20)
+    await awaitText(page, 'title', /^20% /)
+    board.take({ event: 'failed', code: 'INTERNAL', message: 'all of it' }, BEGAN + 21)
+    await awaitText(page, 'title', /^failed: /)
+    expect(await textOf(page, '#progressed')).to.match(/^10%/)
+    await page.bringToFront()
+    await awaitText(page, '#progressed', /^20%/)
+    expect(faults).to.deep.equal([])
+  })
+
   it('says of a lane when nobody looked, and when there was no learner', async () => {
     const board = newBoard()
     board.take(startedWith(1), BEGAN)

@@ -3,7 +3,7 @@ import { byId, element, say } from './dom.js'
 import { Lanes } from './lanes.js'
 import { LessonCard } from './lesson.js'
 import { Orbit } from './orbit.js'
-import { saidOf, showHappenings, showLevels, showMemory, showSummary } from './panels.js'
+import { saidOf, showHappenings, showLevels, showMemory, showSummary, showTitle, type AmongRuns } from './panels.js'
 import { RunCharts } from './run-charts.js'
 import { PageRuns, type PageRun } from './run-state.js'
 import { isOver, type DashboardUpdate } from './wire.js'
@@ -56,6 +56,7 @@ function readUpdates(): void {
     // A folder of logs is followed on when all of its runs are over.
     if (hasEnded || (runs.all.length > 0 && runs.all.every((run) => isOver(run.facts)))) connection('over', 'ended')
     else connection('live', 'live')
+    if (document.hidden) nameTab()
     if (scheduled) return
     scheduled = true
     // A page in the background draws nothing, and keeps what it gets.
@@ -77,12 +78,21 @@ function connection(state: string, text: string): void {
   say(byId('connection'), text)
 }
 
+function nameTab(): void {
+  if (runs.focused) showTitle(runs.focused, among(runs.focused))
+}
+
+function among(run: PageRun): AmongRuns | undefined {
+  return runs.all.length > 1 ? { title: runs.titleOf(run), colour: runs.colourOf(run) } : undefined
+}
+
 function show(): void {
   scheduled = false
   const run = runs.focused
   if (!run) return
+  nameTab()
   showRuns()
-  showSummary(run, runs.all.length > 1 ? { title: runs.titleOf(run), colour: runs.colourOf(run) } : undefined)
+  showSummary(run, among(run))
   lesson.show(run.facts)
   orbit.show(run)
   charts.show(runs, run, along)

@@ -3,8 +3,25 @@ import { bytesText, counted, countText, numberText, percentText, rateText, short
 import type { PageRun } from './run-state.js'
 import { isOver, type Happening, type MemoryFacts, type RunFacts } from './wire.js'
 
-/** The head of the page: what the run is, how far it is, its present figures. One of several runs has a title and the colour of its curves. */
-export function showSummary({ facts }: PageRun, among?: { readonly title: string; readonly colour: string }): void {
+/** One of several runs. */
+export interface AmongRuns {
+  readonly title: string
+  /** Of its curves. */
+  readonly colour: string
+}
+
+/** The title of the tab, which is all that is seen of a page in the background. */
+export function showTitle({ facts }: PageRun, among?: AmongRuns): void {
+  const { name, state } = facts
+  document.title = `${isOver(facts) ? `${state}:` : percentText(shareDone(facts))} ${among?.title ?? name} – Arbalest`
+}
+
+function shareDone({ iteration, iterations }: RunFacts): number {
+  return iterations > 0 ? Math.min(1, iteration / iterations) : 0
+}
+
+/** The head of the page: what the run is, how far it is, its present figures. */
+export function showSummary({ facts }: PageRun, among?: AmongRuns): void {
   const { name, state, iteration, iterations, epoch, seconds } = facts
   const title = byId('title')
   say(title, among?.title ?? name)
@@ -13,14 +30,13 @@ export function showSummary({ facts }: PageRun, among?: { readonly title: string
   say(byId('state'), state)
   byId('state').dataset['state'] = state
   say(byId('described'), [...(among ? [name] : []), ...describe(facts)].join(', '))
-  const share = iterations > 0 ? Math.min(1, iteration / iterations) : 0
+  const share = shareDone(facts)
   byId<HTMLProgressElement>('progress').value = share
   const left = state === 'training' && share > 0 && Number.isFinite(iterations) ? `, ${timeText((seconds * (1 - share)) / share)} left` : ''
   say(
     byId('progressed'),
     `${percentText(share)}, iteration ${countText(iteration)}, epoch ${epoch.toFixed(2)}, ${timeText(seconds)} of training${left}`
   )
-  document.title = `${isOver(facts) ? `${state}:` : percentText(share)} ${among?.title ?? name} – Arbalest`
   byId('figures').replaceChildren(
     ...figuresOf(facts).map(([label, value, note = '']) =>
       element('div', { class: 'figure' }, element('dt', {}, label), element('dd', {}, value, element('small', {}, note && ` ${note}`)))
