@@ -11,8 +11,6 @@ export interface ChartSeries {
   readonly x: readonly (number | null)[]
   readonly y: readonly (number | null)[]
   readonly dash?: boolean
-  /** Each value is a point, besides the line. */
-  readonly sparse?: boolean
   /** Where its run has got to: until there its last value holds. */
   readonly until?: number | null
   /** It has no present value, such as that of a learner that has gone. */
@@ -141,7 +139,7 @@ export class Chart {
           width: 2,
           ...(dash && { dash: [6, 4] }),
           points: {
-            show: () => this.#series[i]!.sparse === true || this.#data[0].length < MANY,
+            show: () => this.#series[i]!.y.length < MANY,
             size: 5,
             fill: styleOf(colour),
             filter: (plot: uPlot, curve: number, show: boolean) => (show ? null : isolated(plot.data[curve]!))

@@ -85,7 +85,7 @@ export class RunCharts {
     this.#loss.show(
       each((run, colour, label) => [
         { label: label('training'), colour, ...progress(run, 'loss') },
-        { label: label('test'), colour: several ? colour : 'series-1', dash: true, sparse: true, ...evaluated(run, 'testLoss') }
+        { label: label('test'), colour: several ? colour : 'series-1', dash: true, ...evaluated(run, 'testLoss') }
       ]),
       along,
       span
@@ -96,7 +96,7 @@ export class RunCharts {
       [this.#r2, 'testR2']
     ] as const)
       chart.show(
-        each((run, colour, label) => [{ label: label(central), colour, sparse: true, ...evaluated(run, column) }]),
+        each((run, colour, label) => [{ label: label(central), colour, ...evaluated(run, column) }]),
         along,
         span
       )
