@@ -288,6 +288,41 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('says of a run that is prepared that its learners are not known, and not that it has none', async () => {
+    const board = newBoard()
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#levels', /^Not known yet\.$/)
+    expect(await textOf(page, '#figures')).to.match(/learners–/)
+    board.take(startedWith(2), BEGAN)
+    await awaitText(page, '#levels', /Device 0: 2 learners/)
+    expect(await textOf(page, '#figures')).to.match(/learners2/)
+    expect(faults).to.deep.equal([])
+  })
+
+  it('draws a curve of many measurements as a line, and one of few with a point at each', async () => {
+    const board = newBoard()
+    board.take(startedWith(1), BEGAN)
+    const measure = (iteration: number) => {
+      const measured = { testLoss: 1, testAccuracy: 0.5, seconds: 1 }
+      board.take({ event: 'evaluated', iteration, epoch: iteration / 100, ...measured }, BEGAN + iteration)
+    }
+    for (const iteration of [0, 500, 1_000]) measure(iteration)
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    const canvas = '#charts article:nth-of-type(2) canvas'
+    // The height of what is drawn at the middle: a point is higher than the line.
+    const thickness = () => inkIn(page, '--series-0', 0.5, canvas)
+    await awaitTrue(page, `${elementAt('#charts article:nth-of-type(2) .u-over')}?.clientWidth > 100`)
+    const [point, line] = [await thickness(), await inkIn(page, '--series-0', 0.25, canvas)]
+    expect(point).to.be.above(line)
+    for (let iteration = 1_001; iteration <= 2_000; iteration++) measure(iteration)
+    board.take(progressAt(2_000), BEGAN + 2_000)
+    await awaitText(page, '#progressed', /iteration 2,000/)
+    expect(await inkIn(page, '--series-0', 0.75, canvas)).to.equal(line)
+    expect(faults).to.deep.equal([])
+  })
+
   it('names its tab while it is in the background, too', async () => {
     const board = newBoard()
     board.take(startedWith(1), BEGAN)
@@ -427,7 +462,12 @@ function iterationOf(text: string): number {
 }
 
 /** Whether a canvas, by default the first chart, has a colour at a share of its width. */
-function hasInk(page: Page, colour: string, share: number, canvas = '#charts canvas'): Promise<boolean> {
+async function hasInk(page: Page, colour: string, share: number, canvas?: string): Promise<boolean> {
+  return (await inkIn(page, colour, share, canvas)) > 0
+}
+
+/** How many pixels of a colour a canvas has at a share of its width. */
+function inkIn(page: Page, colour: string, share: number, canvas = '#charts canvas'): Promise<number> {
   return page.evaluate(`(() => {
     const canvas = ${elementAt(canvas)}
     const over = canvas.parentElement.querySelector('.u-over') ?? canvas
@@ -439,8 +479,8 @@ function hasInk(page: Page, colour: string, share: number, canvas = '#charts can
     const style = getComputedStyle(document.documentElement).getPropertyValue('${colour}').trim()
     const wanted = [1, 3, 5].map((at) => parseInt(style.slice(at, at + 2), 16))
     const alike = (at) => column[at + 3] > 100 && wanted.every((part, i) => Math.abs(part - column[at + i]) < 40)
-    return Array.from({ length: canvas.height }, (_, row) => 4 * row).some(alike)
-  })()`) as Promise<boolean>
+    return Array.from({ length: canvas.height }, (_, row) => 4 * row).filter(alike).length
+  })()`) as Promise<number>
 }
 
 /** How many colours a canvas has. */

@@ -60,7 +60,7 @@ function figuresOf(facts: RunFacts): readonly Figure[] {
     ['test loss', numberText(testLoss)],
     ...qualityOf(facts),
     ['samples/s', rateText(imagesPerSecond), facts.state === 'completed' || facts.state === 'stopped' ? 'mean' : waits],
-    ['learners', `${learners}`, deaths > 0 ? `${deaths} died` : ''],
+    ['learners', facts.memory === null ? '–' : `${learners}`, deaths > 0 ? `${deaths} died` : ''],
     ['learning rate', shortText(learningRate)]
   ]
 }
@@ -178,6 +178,7 @@ export function showLevels({ facts }: PageRun): void {
   if (target.dataset['key'] === key) return
   target.dataset['key'] = key
   const { levels } = facts
+  if (!facts.memory) return target.replaceChildren(element('p', { class: 'hint' }, 'Not known yet.'))
   const devices = element('div', { class: 'devices' }, ...devicesOf(facts))
   const averaged = (levels?.names ?? []).reduce<HTMLElement>((within, name) => level(LEVELS[name] ?? name, within), devices)
   const machine = level(facts.hosts > 1 ? 'This host' : 'This machine', averaged)
@@ -212,9 +213,8 @@ function level(name: string, content: HTMLElement): HTMLElement {
   return element('div', { class: 'level' }, element('p', { class: 'level-name' }, name), content)
 }
 
-function devicesOf({ memory, levels, learners }: RunFacts): readonly HTMLElement[] {
-  const devices = memory?.devices ?? [{ learners }]
-  return devices.map((device, i) => {
+function devicesOf({ memory, levels }: RunFacts): readonly HTMLElement[] {
+  return (memory?.devices ?? []).map((device, i) => {
     const cores = levels?.devices[i] ?? []
     const where = cores.length > 0 ? `, ${cores.length === 1 ? 'core' : 'cores'} ${cores.join(' ')}` : ''
     const dots = element(
