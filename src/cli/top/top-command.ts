@@ -11,8 +11,12 @@ import { Screen } from './screen.js'
 
 const NOTES = `
 The columns waiting and messages are counts; /s and in turn cover the last second; wait is the mean time from a message's arrival to its turn, and turn the mean
-duration of a turn, in the last second. An actor at work owes an answer and takes messages meanwhile, as a learner does while it trains. Only the user who runs a job
-sees it, with names and numbers only; ARBALEST_TOP=off in its environment hides it.`
+duration of a turn, in the last second; with --once in the last half of a second. An actor at work owes an answer and takes messages meanwhile, as a learner does while
+it trains. Only the user who runs a job sees it, with names and numbers only; ARBALEST_TOP=off in its environment hides it.
+
+With --json each table is an object {"event":"top","jobs":[..]}, with "silent":[..] if processes do not answer. A job has its pid, id, name, seconds since it began and
+actors. Of an actor depth is the messages that wait, deferred the answers that it owes, rate the messages a second, share the part of the time in turns from 0 to 1, heap
+bytes; wait and handle are milliseconds, null where no turn was timed. waitTime and handleTime are their sums, over the timed ones of all its messages.`
 
 export interface TopOptions {
   readonly json: boolean
