@@ -1,4 +1,5 @@
 import type { FinishedEvent, JobEvent } from '../observe/events.js'
+import { changedValues } from '../observe/changed-values.js'
 import type { Happening } from './page/wire.js'
 
 /** What the page tells of an event in words; undefined for one that its curves show. `seconds` since the run began. */
@@ -47,14 +48,16 @@ export function happeningOf(
       return { seconds, kind: 'warning', title, detail: each.join('; ') }
     }
     case 'intervened': {
-      const { kind, round, iteration: _, ...values } = event.intervention
+      const { intervention, error } = event
+      const { kind, round } = intervention
       if (kind === 'death') return undefined
-      const detail = Object.keys(values).length > 0 ? JSON.stringify(values) : ''
       if (kind === 'join') {
-        const { place } = values as { readonly place: number }
+        const { place } = intervention
         return { seconds, kind: 'replaced', title: `Place ${place} has a learner again`, detail: `From round ${round} on`, place }
       }
-      return { seconds, kind: 'change', title: `${kind} before round ${round}`, detail }
+      const failure = error ? `${error.code}: ${error.message}` : ''
+      const detail = [changedValues(intervention), failure].filter(Boolean).join(' — ')
+      return { seconds, kind: error ? 'warning' : 'change', title: `${kind} before round ${round}`, detail }
     }
     case 'checkpoint': {
       const { reason, folder, iteration } = event

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { MOST_POINTS } from '../../src/dashboard/bounded-curve.js'
 import { STATES, VACANT } from '../../src/dashboard/page/wire.js'
+import type { IntervenedEvent } from '../../src/observe/events.js'
 import { BEGAN, FINISHED, look, newBoard, progressAt, startedWith } from './support/board.js'
 
 describe('the board of a run', () => {
@@ -138,6 +139,23 @@ describe('the board of a run', () => {
       'end: Ended: it improved no more: Not every checkpoint could be written. Hint: no better than the mean. Weights sha256 0000000000000000…',
       'end: Stopped: Nothing was trained.'
     ])
+  })
+
+  it('tells what was changed in few words, and the error of a message that a learner could not take', () => {
+    const board = newBoard()
+    const at = { round: 3, iteration: 6 }
+    const told = (event: Omit<IntervenedEvent, 'event'>) => {
+      board.take({ event: 'intervened', ...event }, BEGAN)
+      const { kind, title, detail } = board.whole().happenings!.items.at(-1)!
+      return `${kind}: ${title}: ${detail}`
+    }
+    expect(told({ intervention: { kind: 'set', ...at, learningRate: 0.01 } })).to.equal('change: set before round 3: {"learningRate":0.01}')
+    expect(told({ intervention: { kind: 'pause', ...at } })).to.equal('change: pause before round 3: ')
+    const message = { kind: 'message', ...at, place: 0, method: 'take', args: ['x'.repeat(5e6)] } as const
+    const error = { code: 'UNKNOWN_NAME', message: 'no method take' }
+    expect(told({ intervention: message, error })).to.match(
+      /^warning: message before round 3: \{"place":0,"method":"take",.{1,400}… \(5,000,0\d\d characters\) — UNKNOWN_NAME: no method take$/
+    )
   })
 
   it('tells how several hosts sum', () => {

@@ -17,6 +17,7 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
+import { changedValues } from '../../observe/changed-values.js'
 import { numbersText } from '../models/metric-tables.js'
 import { colours } from '../terminal.js'
 import { bytes, count, duration, external, learnerCount, loss, percent, tableLines, type Column } from '../text.js'
@@ -65,9 +66,10 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
 }
 
 /** A change that a program or `arbalest ctl` made to the run; nothing for a learner's death, which has an event of its own. */
-function intervened({ intervention: { round, iteration, kind, ...values }, error }: IntervenedEvent): string | undefined {
+function intervened({ intervention, error }: IntervenedEvent): string | undefined {
+  const { round, iteration, kind } = intervention
   if (kind === 'death' || kind === 'join') return undefined
-  const what = `${kind} ${Object.keys(values).length > 0 ? JSON.stringify(values) : ''}`.trim()
+  const what = `${kind} ${changedValues(intervention)}`.trim()
   const failure = error ? `: ${colours.yellow(external(`${error.code}: ${error.message}`))}` : ''
   return `${colours.cyan('changed')} before round ${count(round)} (iteration ${count(iteration)}): ${external(what)}${failure}`
 }
