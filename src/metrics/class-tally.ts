@@ -58,11 +58,12 @@ export class ClassTally {
   metrics() {
     const { confusion } = this.#counts
     const perClass = this.#perClass()
-    const occurring = perClass.filter(({ f1 }) => f1 !== null)
+    // As in scikit-learn, a label that is never true and never answered counts as 0, and a class that does not occur does not count.
+    const counted = this.#task.kind === 'labels' ? perClass : perClass.filter(({ f1 }) => f1 !== null)
     const macro = (name: 'precision' | 'recall' | 'f1') =>
       ratio(
-        occurring.reduce((sum, figures) => sum + (figures[name] ?? 0), 0),
-        occurring.length
+        counted.reduce((sum, figures) => sum + (figures[name] ?? 0), 0),
+        counted.length
       )
     return {
       perClass,

@@ -28,7 +28,7 @@ export interface EvaluationMetrics {
   readonly confusion?: readonly (readonly number[])[]
   /** Each class, or each label, in the order of their numbers. */
   readonly perClass?: readonly ClassFigures[]
-  /** Mean over the classes that occur as target or answer (macro; `zero_division=0`). Of a single label: that of its positive answers. */
+  /** Mean over the classes that occur as target or answer, or over all labels (macro; `zero_division=0`). Of a single label: that of its positive answers. */
   readonly precision?: number
   /** As `precision`. */
   readonly recall?: number

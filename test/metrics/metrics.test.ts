@@ -139,6 +139,20 @@ describe('Metrics of classes', () => {
     }
   })
 
+  it('count a label that is never true and never answered as 0, as scikit-learn does', () => {
+    // f1_score([[1,0,0],[1,1,0],[0,1,0]], [[1,0,0],[1,0,0],[0,1,0]], average='macro', zero_division=0), and the others.
+    const plan: MetricPlan = { task: { kind: 'labels', size: 3 }, names: CLASSES.slice(1) }
+    const { precision, recall, f1 } = measured(
+      plan,
+      Float32Array.of(1, -1, -1, 1, -1, -1, -1, 1, -1),
+      [1, 0, 0, 1, 1, 0, 0, 1, 0],
+      [all(3)]
+    )
+    expect(precision).to.be.closeTo(2 / 3, 1e-15)
+    expect(recall).to.be.closeTo(1 / 2, 1e-15)
+    expect(f1).to.be.closeTo(5 / 9, 1e-15)
+  })
+
   it('take the first largest logit for the answer, as accuracy does', () => {
     const plan: MetricPlan = { task: { kind: 'classes', size: 3 }, names: ['confusion'] }
     expect(measured(plan, Float32Array.of(1, 1, 0, 2, 3, 3), [1, 1], [[0, 1]]).confusion).to.deep.equal([[0, 0, 0], [1, 1, 0], [0, 0, 0]]) // prettier-ignore
