@@ -285,9 +285,12 @@ export class RunBoard {
         this.#set({ hosts: event.hosts, learners: event.learners, iterations: event.iterations })
         if (this.#facts.memory) this.#set({ memory: { ...this.#facts.memory, devices: this.#memoryBy(event.learners) } })
         return this.#lanes(at, event.learners, 'training')
-      case 'intervened':
-        if (event.intervention.kind === 'join' && !this.#facts.isLive) this.#lane(event.intervention.place, at, { state: 'training' })
+      case 'intervened': {
+        const { intervention } = event
+        if (intervention.kind === 'join' && !this.#facts.isLive) this.#lane(intervention.place, at, { state: 'training' })
+        if (intervention.kind === 'resize') this.#lanes(at, intervention.learners, 'training')
         return
+      }
       case 'wentBack':
         return this.#known.clear()
       case 'finished': {
@@ -327,6 +330,8 @@ export class RunBoard {
     const point = [at, learner, STATES.indexOf(state), waiting, averaging, distance].map(orNull)
     this.#curve(`place ${place}`, PLACE).push(point)
     const places = [...this.#facts.places]
+    // A log may tell of a learner in a place whose neighbours it has not told of.
+    while (places.length < place) places.push([at, null, VACANT, null, null, null])
     places[place] = point
     this.#set({ places })
   }

@@ -224,6 +224,23 @@ describe('the board of a run', () => {
     expect(states()).to.deep.equal(['training', 'training', 'vacant', 'vacant'])
   })
 
+  it('of a log has the learners that a program has asked for, and bears with places that it has not told of', () => {
+    const board = newBoard('log', { isLive: false })
+    const states = () => board.facts.places.map(([, , state]) => STATES[state!])
+    const resize = (learners: number) =>
+      board.take({ event: 'intervened', intervention: { kind: 'resize', round: 3, iteration: 6, learners } }, BEGAN + learners)
+    board.take(startedWith(2), BEGAN)
+    const lost = { learner: 5, rank: 3, reason: 'it threw', code: null, round: 7, iteration: 14, replacedBy: 6, vacant: false }
+    board.take({ event: 'learnerLost', ...lost }, BEGAN)
+    expect(states()).to.deep.equal(['training', 'training', 'vacant', 'dead'])
+    resize(4)
+    expect(states()).to.deep.equal(['training', 'training', 'training', 'training'])
+    resize(1)
+    expect(states()).to.deep.equal(['training', 'vacant', 'vacant', 'vacant'])
+    board.take(FINISHED, BEGAN + 5)
+    expect(states()).to.deep.equal(['resting', 'vacant', 'vacant', 'vacant'])
+  })
+
   it('knows no share of a learner of the attempt before, when the run has gone back', () => {
     const board = newBoard()
     board.take(startedWith(2), BEGAN)
