@@ -309,7 +309,7 @@ export class RunBoard {
   /** All lanes of a run whose actors are not looked at. */
   #lanes(at: number, learners: number, state: LearnerState): void {
     if (this.#facts.isLive) return
-    for (let place = 0; place < learners; place++) this.#lane(place, at, { state })
+    for (let place = 0; place < Math.min(learners, MOST_PLACES); place++) this.#lane(place, at, { state })
     this.#vacate(learners, at)
   }
 

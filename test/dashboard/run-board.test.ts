@@ -241,6 +241,12 @@ describe('the board of a run', () => {
     expect(states()).to.deep.equal(['resting', 'vacant', 'vacant', 'vacant'])
   })
 
+  it('of a log with more learners than there can be has the lanes that a page shows, at once', () => {
+    const board = newBoard('log', { isLive: false })
+    board.take(startedWith(Number.MAX_SAFE_INTEGER), BEGAN)
+    expect(board.facts.places).to.have.length(64)
+  })
+
   it('knows no share of a learner of the attempt before, when the run has gone back', () => {
     const board = newBoard()
     board.take(startedWith(2), BEGAN)
