@@ -60,7 +60,7 @@ describe('a run as the page knows it', () => {
 
   it('forgets the runs that the server has left for newer ones; the others keep their numbers and colours', () => {
     const runs = new PageRuns()
-    const update = (ids: string) => ({ ids: [...ids], runs: [...ids].map((id) => newBoard(id).whole()) })
+    const update = (ids: string) => ({ ids: ids.split(''), runs: ids.split('').map((id) => newBoard(id).whole()) })
     runs.take(update('abc'))
     runs.focus('a')
     const [, , c] = runs.all
