@@ -8,7 +8,8 @@
 
 namespace arbalest::kernels {
 
-// Whether arithmetic on several arrays is faster than memory. With narrower registers it is not, and fetching ahead costs more than it saves.
+// Whether arithmetic on several arrays is faster than memory. With narrower registers it is not, and fetching ahead costs more than it
+// saves.
 inline constexpr bool kOutrunsMemory = kLanes >= 16;
 
 inline constexpr int64_t kLineBytes = 64;
