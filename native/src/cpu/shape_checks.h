@@ -76,6 +76,18 @@ template <class Use> class ShapeChecks {
   }
 };
 
+// Images (N, C, H, W), and a number for each of their channels.
+template <class Use> void check_scaled_channels(const Use& use) {
+  use.input_rank(0, 4);
+  use.input_is(1, {use.input(0)[0], use.input(0)[1]});
+  use.output_is(0, use.input(0));
+}
+template <class Use> void check_scaled_channels_gradient(const Use& use) {
+  check_scaled_channels(use);
+  use.input_is(2, use.input(0));
+  use.output_is(1, use.input(1));
+}
+
 // As many ports as there are tensors on this side of the operator, if the last port repeats.
 template <class Port> void repeat_last(std::vector<Port>& ports, size_t tensors) {
   if (!ports.empty() && ports.back().repeats && ports.size() < tensors) ports.resize(tensors, Port(ports.back()));

@@ -102,34 +102,19 @@ template <class T> class ScaleChannelsBackward final : public Kernel {
   T *gx_, *gfactors_;  // gx may be gy; either may be absent
 };
 
-void check_forward(const Shapes& shapes) {
-  shapes.input_rank(0, 4);
-  shapes.input_is(1, {shapes.input(0)[0], shapes.input(0)[1]});
-  shapes.output_is(0, shapes.input(0));
-}
-
-void check_backward(const Shapes& shapes) {
-  const Shape& x = shapes.input(0);
-  shapes.input_rank(0, 4);
-  shapes.input_is(1, {x[0], x[1]});
-  shapes.input_is(2, x);
-  shapes.output_is(0, x);
-  shapes.output_is(1, {x[0], x[1]});
-}
-
 std::vector<Operator> operators() {
   using enum Role;
   return {
       {"scaleChannels",
        {{"x", activation}, {"factors", activation}},
        {{"y", activation}},
-       check_forward,
+       check_scaled_channels,
        make_typed<ScaleChannels>,
        {{0, 0}}},
       {"scaleChannelsBackward",
        {{"x", activation}, {"factors", activation}, {"gy", activation}},
        {{"gx", activation, true}, {"gfactors", activation, true}},
-       check_backward,
+       check_scaled_channels_gradient,
        make_typed<ScaleChannelsBackward>,
        {{0, 2}}},
   };

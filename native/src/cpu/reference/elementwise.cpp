@@ -61,7 +61,8 @@ template <class T> void reshape(const OperatorSpec& op, const StepContext&) {
   }
 }
 
-template <class T> void dropout(const OperatorSpec& op, const StepContext& step) {
+// Of elements, or of whole samples.
+template <class T, bool whole> void drop(const OperatorSpec& op, const StepContext& step) {
   const T* x = op.inputs[0].as<T>();  // (N, ...)
   T* y = op.outputs[0].as<T>();       // (N, ...)
   const int64_t samples = op.inputs[0].shape()[0], elements = elements_of(op.inputs[0].shape()) / samples;
@@ -69,20 +70,10 @@ template <class T> void dropout(const OperatorSpec& op, const StepContext& step)
   const auto stream = static_cast<uint64_t>(op.attributes.number("stream"));
   for (int64_t n = 0; n < samples; ++n) {
     const DropoutMask mask(step.seed, step.position + static_cast<uint64_t>(n), stream, static_cast<float>(rate));
-    for (int64_t e = 0; e < elements; ++e) y[n * elements + e] = rounded<T>(mask.keeps(e) ? x[n * elements + e] * scale : 0.0);
-  }
-}
-
-template <class T> void stochastic_depth(const OperatorSpec& op, const StepContext& step) {
-  const T* x = op.inputs[0].as<T>();  // (N, ...)
-  T* y = op.outputs[0].as<T>();       // (N, ...)
-  const int64_t samples = op.inputs[0].shape()[0], elements = elements_of(op.inputs[0].shape()) / samples;
-  const double rate = op.attributes.number("rate"), scale = 1 / (1 - rate);
-  const auto stream = static_cast<uint64_t>(op.attributes.number("stream"));
-  for (int64_t n = 0; n < samples; ++n) {
-    const DropoutMask mask(step.seed, step.position + static_cast<uint64_t>(n), stream, static_cast<float>(rate));
-    const bool kept = mask.keeps_sample();
-    for (int64_t e = n * elements; e < (n + 1) * elements; ++e) y[e] = rounded<T>(kept ? x[e] * scale : 0.0);
+    for (int64_t e = 0; e < elements; ++e) {
+      const bool kept = whole ? mask.keeps_sample() : mask.keeps(e);
+      y[n * elements + e] = rounded<T>(kept ? x[n * elements + e] * scale : 0.0);
+    }
   }
 }
 
@@ -109,18 +100,23 @@ std::vector<Operator> operators() {
        {multiply<float>, multiply<double>, multiply<Bf16>},
        {{0, 0}, {0, 1}}},
       {"reshape", {{"x", activation}}, {{"y", activation}}, check_reshape, {reshape<float>, reshape<double>, reshape<Bf16>}, {{0, 0}}},
-      {"dropout", {{"x", activation}}, {{"y", activation}}, check_dropout, {dropout<float>, dropout<double>, dropout<Bf16>}, {{0, 0}}},
+      {"dropout",
+       {{"x", activation}},
+       {{"y", activation}},
+       check_dropout,
+       {drop<float, false>, drop<double, false>, drop<Bf16, false>},
+       {{0, 0}}},
       {"dropoutBackward",
        {{"gy", activation}},
        {{"gx", activation}},
        check_dropout,
-       {dropout<float>, dropout<double>, dropout<Bf16>},
+       {drop<float, false>, drop<double, false>, drop<Bf16, false>},
        {{0, 0}}},
       {"stochasticDepth",
        {{"x", activation}},
        {{"y", activation}},
        check_dropout,
-       {stochastic_depth<float>, stochastic_depth<double>, stochastic_depth<Bf16>},
+       {drop<float, true>, drop<double, true>, drop<Bf16, true>},
        {{0, 0}}},
   };
 }

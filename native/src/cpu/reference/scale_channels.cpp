@@ -5,21 +5,6 @@
 namespace arbalest::reference {
 namespace {
 
-void check_forward(const Request& request) {
-  request.input_rank(0, 4);
-  request.input_is(1, {request.input(0)[0], request.input(0)[1]});
-  request.output_is(0, request.input(0));
-}
-
-void check_backward(const Request& request) {
-  const Shape& x = request.input(0);
-  request.input_rank(0, 4);
-  request.input_is(1, {x[0], x[1]});
-  request.input_is(2, x);
-  request.output_is(0, x);
-  request.output_is(1, {x[0], x[1]});
-}
-
 template <class T> void scale_channels(const OperatorSpec& op, const StepContext&) {
   const Shape& shape = op.inputs[0].shape();
   const T *x = op.inputs[0].as<T>(), *factors = op.inputs[1].as<T>();
@@ -52,13 +37,13 @@ std::vector<Operator> operators() {
       {"scaleChannels",
        {{"x", activation}, {"factors", activation}},
        {{"y", activation}},
-       check_forward,
+       check_scaled_channels,
        {scale_channels<float>, scale_channels<double>, scale_channels<Bf16>},
        {{0, 0}}},
       {"scaleChannelsBackward",
        {{"x", activation}, {"factors", activation}, {"gy", activation}},
        {{"gx", activation, true}, {"gfactors", activation, true}},
-       check_backward,
+       check_scaled_channels_gradient,
        {scale_channels_backward<float>, scale_channels_backward<double>, scale_channels_backward<Bf16>},
        {{0, 2}}},
   };
