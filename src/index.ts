@@ -107,9 +107,8 @@ export {
 } from './schedules/learning-rates.js'
 
 export * from './model/layers.js'
-export { modelFile } from './checkpoints/model-file.js'
 export type { ModelFileOptions } from './checkpoints/find-model.js'
-export { loadModel } from './trained/load-model.js'
+export { loadModel, modelFile } from './trained/load-model.js'
 export type { LoadModelOptions } from './trained/load-model-options.js'
 export type { TrainedModel } from './trained/trained-model.js'
 export type { GenerateOptions } from './trained/generate.js'
@@ -132,6 +131,7 @@ export {
   datasetFromTexts,
   getData,
   imageFolder,
+  imagesIn,
   readImage,
   readModelInputs
 } from './data/datasets.js'
@@ -169,7 +169,6 @@ export { openData, openDataset } from './data/open.js'
 export type { OpenDataOptions, OpenDatasetOptions } from './data/open-options.js'
 export { openDataForModel, type DataForModelOptions, type ModelInput } from './data/data-for-model.js'
 export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
-export { imagesIn } from './data/images/image-files.js'
 export type { ImageFolderOptions } from './data/images/image-options.js'
 export type { ColourJitter } from './data/images/colour-jitter.js'
 export type { RandomCrop } from './data/images/random-crop.js'

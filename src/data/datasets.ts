@@ -93,6 +93,12 @@ export async function imageFolder(path: string, options: ImageFolderOptions = {}
   return openImageFolder(path, options)
 }
 
+/** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */
+export async function imagesIn(folder: string): Promise<readonly string[]> {
+  const { imagesBelow } = await import('./images/image-files.js')
+  return imagesBelow(folder)
+}
+
 /**
  * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled and
  * cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. For a model that was trained on a folder of images the crop is that of the images that it

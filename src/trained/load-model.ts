@@ -1,3 +1,4 @@
+import type { ModelFileOptions } from '../checkpoints/find-model.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import type { LoadModelOptions } from './load-model-options.js'
 import type { TrainedModel } from './trained-model.js'
@@ -18,4 +19,13 @@ export async function loadModel(source: string | SavedModel, options: LoadModelO
   refuseBundle()
   const { openModel } = await import('./open-model.js')
   return openModel(source, options)
+}
+
+/**
+ * The file of a trained model: `path` itself, the model file of a checkpoint, or the model file of the newest whole checkpoint in a folder, or of the best
+ * one. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder without checkpoints, or with `best` without measured ones.
+ */
+export async function modelFile(path: string, options: ModelFileOptions = {}): Promise<string> {
+  const { findModelFile } = await import('../checkpoints/find-model.js')
+  return findModelFile(path, options)
 }

@@ -15,7 +15,7 @@ import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { unprivileged } from '../support/unprivileged.js'
 import { warningsIn } from '../support/warnings.js'
-import { modelFile } from '../../src/checkpoints/model-file.js'
+import { modelFile } from '../../src/trained/load-model.js'
 
 const STORE = new URL('../../src/checkpoints/store.js', import.meta.url).href
 

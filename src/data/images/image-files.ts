@@ -7,8 +7,8 @@ export function splitImages(path: string, share: FileShare): Promise<FileSplit> 
   return filesOf(path, IMAGES, share)
 }
 
-/** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */
-export async function imagesIn(folder: string): Promise<readonly string[]> {
+/** What `imagesIn` gives. */
+export async function imagesBelow(folder: string): Promise<readonly string[]> {
   check(text('the path of a folder of images'), folder, { path: 'folder' })
   return filesBelow(folder, IMAGES)
 }

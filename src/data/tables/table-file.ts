@@ -2,7 +2,6 @@ import { extname } from 'node:path'
 import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
 import { kind } from '../../schema/values.js'
-import { areValues, noRows, withoutNames } from './column-names.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 import { readTableOptions, tablePath } from './table-options.js'
 
@@ -29,9 +28,6 @@ export function isTablePath(path: string): boolean {
   return typeof path === 'string' && Object.hasOwn(READERS, extname(path).toLowerCase())
 }
 
-/** A table with more columns is refused: a line of some megabytes without a line end is no header. */
-const MOST_COLUMNS = 20_000
-
 const tableSink = kind<TableSink>((value) => {
   const { header, block } = Object(value) as Partial<Record<keyof TableSink, unknown>>
   return typeof header === 'function' && typeof block === 'function'
@@ -49,6 +45,7 @@ export async function readTable(file: string, sink: TableSink, options: ReadTabl
       found: extname(file),
       fix: 'unpack it, or give it its extension'
     })
+  const { checkHeader, withoutHeader } = await import('./table-header.js')
   let hasHeader = false
   const checked: TableSink = {
     header(columns) {
@@ -59,21 +56,5 @@ export async function readTable(file: string, sink: TableSink, options: ReadTabl
     block: (block) => sink.block(block)
   }
   await read(file, checked, options)
-  if (!hasHeader) throw corruptFile(file, noRows([]))
-}
-
-const NAME = 'write its name into the first line'
-const NAME_OF_INDEX = `${NAME}, such as id (pandas leaves its index out with index=False)`
-
-function checkHeader(file: string, columns: readonly string[]): void {
-  const fault = (expected: string, found: string, fix: string) => corruptFile(file, { where: 'header', expected, found, fix })
-  if (columns.length > MOST_COLUMNS)
-    throw fault(`at most ${MOST_COLUMNS} columns`, String(columns.length), 'check what separates the cells, or leave columns out')
-  const seen = new Set<string>()
-  for (const [i, name] of columns.entries()) {
-    if ((name === '' || seen.has(name)) && areValues(columns)) throw corruptFile(file, { where: 'header', ...withoutNames(columns) })
-    if (name === '') throw fault('a name for each column', `column ${i + 1} without one`, i === 0 ? NAME_OF_INDEX : NAME)
-    if (seen.has(name)) throw fault('different names', `two columns ${JSON.stringify(name.slice(0, 80))}`, 'rename one of them')
-    seen.add(name)
-  }
+  if (!hasHeader) throw withoutHeader(file)
 }

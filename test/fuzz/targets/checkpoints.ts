@@ -18,7 +18,7 @@ import { damaged } from '../support/damage.js'
 import { harmed, junk } from '../support/junk.js'
 import { refusingBy } from '../support/refusals.js'
 import type { Target } from '../support/target.js'
-import { modelFile } from '../../../src/checkpoints/model-file.js'
+import { modelFile } from '../../../src/trained/load-model.js'
 import { readModel, saveModel } from '../../../src/formats/model-files.js'
 
 const MODEL = defineModel({ name: 'small', input: [4], layers: [linear(3), relu(), linear(2)] })
