@@ -313,7 +313,7 @@ export class RunBoard {
     this.#vacate(learners, at)
   }
 
-  /** The run is over: whoever has a place does nothing any more. */
+  /** The run is over, and its learners rest. */
   #rest(at: number): void {
     for (const [place, [, learner = null, state]] of this.#facts.places.entries())
       if (state !== VACANT) this.#lane(place, at, { learner, state: 'resting' })

@@ -167,7 +167,7 @@ function heldUntil(points: readonly CurvePoint[], i: number, end: number): [from
 
 type Time = readonly [from: number, until: number]
 
-/** When nobody looked at a lane: before, between and after the times that its looks cover. */
+/** The times that no look at a lane covers. */
 export function unwatchedTimes(points: readonly CurvePoint[], end: number): readonly Time[] {
   const looks = points.map((_, i) => lookedAt(points, i))
   const begins = [...looks.map(([from]) => from), end]

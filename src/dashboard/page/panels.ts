@@ -10,7 +10,7 @@ export interface AmongRuns {
   readonly colour: string
 }
 
-/** The title of the tab, which is all that is seen of a page in the background. */
+/** The title of the tab. A page in the background shows nothing else. */
 export function showTitle({ facts }: PageRun, among?: AmongRuns): void {
   const { name, state } = facts
   document.title = `${isOver(facts) ? `${state}:` : percentText(shareDone(facts))} ${among?.title ?? name} – Arbalest`

@@ -10,7 +10,7 @@ const COLOURS = 8
 /** A run as the page knows it. The server bounds what it sends, so that this is bounded too. */
 export class PageRun {
   readonly id: string
-  /** Among all that the page has known. */
+  /** Runs are counted from 0 as the page gets to know them. A run keeps its number when others are forgotten. */
   readonly number: number
   facts!: RunFacts
   happenings: Happening[] = []

@@ -6,7 +6,7 @@ import type { Layer, Named } from '../layer.js'
 /** Makes the layer that follows a batch norm. */
 export type MakeActivation = (options?: Named) => Layer
 
-/** Below so many pixels a side the first convolution and the second stage keep the size: of an image of 32 pixels one would be left. */
+/** Images with a side below this keep their size in the first two strides of 2: five such strides would leave one pixel of an image of 32. */
 const SMALL_SIDE = 64
 
 /** Whether two of the strides of 2 are 1. */

@@ -13,7 +13,7 @@ inline constexpr int kPiece = 16;
 
 inline int64_t pieces_of(int64_t neighbours) { return (neighbours + kPiece - 1) / kPiece; }
 
-// A piece of groups of so many neighbours: its first one, counted through all groups, and their number.
+// Each group of neighbours is divided into pieces. `first` counts neighbours through all groups.
 struct Piece {
   int64_t first;
   int count;

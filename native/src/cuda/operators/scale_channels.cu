@@ -78,7 +78,7 @@ template <class T> struct SumOfChunks {
   }
 };
 
-// Of an image, so many that a thread still takes some pixels one after the other.
+// An image has at most this many chunks. Each thread then takes several pixels.
 int most_chunks(const Image& image) { return std::clamp(image.h * image.w / 32, 1, kMostPartials); }
 
 size_t scratch(const Shape& x) {
