@@ -2,6 +2,7 @@
 // another and little is done with them; where a kernel does more with each line, or reads a part of it at a time, it would wait.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cpu/kernels/simd.h"
@@ -13,6 +14,8 @@ namespace arbalest::kernels {
 inline constexpr bool kOutrunsMemory = kLanes >= 16;
 
 inline constexpr int64_t kLineBytes = 64;
+// Rows of a line of memory, if it has several.
+template <class T, int Vectors> inline constexpr int64_t kRowsOfLine = std::max<int64_t>(1, kLineBytes / (Vectors * kLanes * sizeof(T)));
 // How far ahead: for less memory takes too long, and what is fetched sooner leaves the first cache again.
 inline constexpr int64_t kBytesAhead = 96 * kLineBytes;
 

@@ -1,8 +1,8 @@
 // Batch norm over (N, C, H, W): Ioffe and Szegedy, "Batch normalization", ICML 2015; with residual add and ReLU in the same operator.
 // Statistics are those of the batch, the variance biased.
 #include <cmath>
-#include <limits>
 
+#include "cpu/reference/bounds.h"
 #include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
@@ -55,18 +55,6 @@ void check_fold(const Request& request) {
   request.output_is(1, statistic);
   request.output_is(2, statistic);
 }
-
-// What y lies in: everything, or [0, most] with relu.
-struct Bounds {
-  bool relu;
-  double most;
-
-  explicit Bounds(const Attributes& attributes)
-      : relu(attributes.number("relu", 0) != 0), most(attributes.number("most", std::numeric_limits<double>::infinity())) {}
-
-  double within(double value) const { return !relu ? value : value < 0 ? 0.0 : value > most ? most : value; }
-  bool passes(double y) const { return y > 0 && y < most; }
-};
 
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), one channel.
 template <class T>
