@@ -47,21 +47,26 @@ class SubsamplePad(nn.Module):
         return F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, before, self.extra - before))
 
 
-class Block(nn.Module):
-    """The basic block of two 3x3 convolutions."""
+def in_groups(groups):
+    """A maker of group norms."""
+    return lambda channels: nn.GroupNorm(groups, channels)
 
-    def __init__(self, before, after, stride, shortcut):
+
+class Block(nn.Module):
+    """The basic block of two 3x3 convolutions. `norm` makes its norms."""
+
+    def __init__(self, before, after, stride, shortcut, norm=nn.BatchNorm2d):
         super().__init__()
         self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(after)
+        self.bn1 = norm(after)
         self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(after)
+        self.bn2 = norm(after)
         if stride == 1 and before == after:
             self.shortcut = nn.Identity()
         elif shortcut == "A":
             self.shortcut = SubsamplePad(after - before)
         else:
-            self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+            self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), norm(after))
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
@@ -71,14 +76,14 @@ class Block(nn.Module):
 class ResNet(nn.Module):
     """He et al. 2016, section 4.2: 6n+2 layers for 32x32 images."""
 
-    def __init__(self, depth, sample, classes, shortcut="A"):
+    def __init__(self, depth, sample, classes, shortcut="A", norm=nn.BatchNorm2d):
         super().__init__()
         self.conv1 = nn.Conv2d(sample[0], 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
+        self.bn1 = norm(16)
         blocks, before = [], 16
         for stage, after in enumerate((16, 32, 64)):
             for block in range((depth - 2) // 6):
-                blocks.append(Block(before, after, 2 if stage > 0 and block == 0 else 1, shortcut))
+                blocks.append(Block(before, after, 2 if stage > 0 and block == 0 else 1, shortcut, norm))
                 before = after
         self.blocks = nn.Sequential(*blocks)
         self.fc = nn.Linear(64, classes)
@@ -93,18 +98,18 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, before, filters, stride, groups=1, times=1):
+    def __init__(self, before, filters, stride, groups=1, times=1, norm=nn.BatchNorm2d):
         super().__init__()
         after, inner = self.expansion * filters, times * filters
         self.conv1 = nn.Conv2d(before, inner, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(inner)
+        self.bn1 = norm(inner)
         self.conv2 = nn.Conv2d(inner, inner, 3, stride, 1, groups=groups, bias=False)
-        self.bn2 = nn.BatchNorm2d(inner)
+        self.bn2 = norm(inner)
         self.conv3 = nn.Conv2d(inner, after, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(after)
+        self.bn3 = norm(after)
         self.downsample = nn.Identity()
         if stride > 1 or before != after:
-            self.downsample = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+            self.downsample = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), norm(after))
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
@@ -112,8 +117,8 @@ class Bottleneck(nn.Module):
         return F.relu(self.bn3(self.conv3(y)).add_(self.downsample(x)), inplace=True)
 
 
-def basic_block(before, after, stride):
-    return Block(before, after, stride, "B")
+def basic_block(before, after, stride, norm):
+    return Block(before, after, stride, "B", norm)
 
 
 IMAGENET_RESNETS = {
@@ -128,16 +133,16 @@ GROUPED_RESNETS = {"resnext50_32x4d": {"groups": 32, "times": 2}, "wide_resnet50
 
 
 class ImagenetResNet(nn.Sequential):
-    """He et al. 2016, section 4.1: 7x7 stem with max pooling, four stages. `grouping`: the groups of bottleneck blocks, and how many times as wide they are."""
+    """He et al. 2016, section 4.1: 7x7 stem with max pooling, four stages. `form` is that of the bottleneck blocks."""
 
-    def __init__(self, depth, sample, classes, **grouping):
+    def __init__(self, depth, sample, classes, norm=nn.BatchNorm2d, **form):
         block, expansion, counts = IMAGENET_RESNETS[depth]
-        layers = [nn.Conv2d(sample[0], 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+        layers = [nn.Conv2d(sample[0], 64, 7, 2, 3, bias=False), norm(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
         before = 64
         for stage, count in enumerate(counts):
             filters = 64 * 2**stage
             for i in range(count):
-                layers.append(block(before, filters, 2 if stage > 0 and i == 0 else 1, **grouping))
+                layers.append(block(before, filters, 2 if stage > 0 and i == 0 else 1, norm=norm, **form))
                 before = expansion * filters
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))
 
@@ -602,6 +607,10 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return AlexNet(sample, classes, dropout)
     if name == "vgg16":
         return Vgg16(sample, classes, dropout)
+    if name == "resnet50_gn":
+        return ImagenetResNet(50, sample, classes, norm=in_groups(32))
+    if name == "resnet20_gn":
+        return ResNet(20, sample, classes, shortcut, in_groups(8))
     if name in GROUPED_RESNETS:
         return ImagenetResNet(50, sample, classes, **GROUPED_RESNETS[name])
     if name.startswith("resnet") and int(name[6:]) in IMAGENET_RESNETS:
@@ -625,4 +634,4 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *VITS])}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, resnet20_gn, resnet50_gn, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *VITS])}")

@@ -5,9 +5,9 @@ import { withoutUnused } from './prune.js'
 import { present } from './step.js'
 
 /**
- * Joins operators that run better as one: ReLU into what comes before it, ReLU6 into the batch norm before it, and the sum of a residual block into the batch norm that ends
- * its body. A value that vanishes so has one reader and no name. The forward graph is fused before it is differentiated: gradients
- * follow from the fused operators.
+ * Joins operators that run better as one: ReLU into what comes before it, ReLU6 into the batch or group norm before it, and the sum of a residual
+ * block into the norm that ends its body. A value that vanishes so has one reader and no name. The forward graph is fused before it is
+ * differentiated: gradients follow from the fused operators.
  */
 export function fuse(graph: Graph): Graph {
   return atOnce(fuseInPieces(graph))
@@ -72,7 +72,7 @@ function rewrite(graph: Graph, match: (operator: Operator, sole: (id: ValueId) =
     const fusion = match(operator, sole)
     // The absorbed operator is near the end: searched from there, a long graph takes no longer for each of its operators.
     const at = fusion ? operators.lastIndexOf(fusion.absorbed) : -1
-    // An operator that reads the moments of an absorbed batch norm would come before it now: such a batch norm stays as it is.
+    // An operator that reads the moments of an absorbed norm would come before it now: such a norm stays as it is.
     const possible =
       fusion &&
       !operators.slice(at + 1).some(({ inputs }) => inputs.some((id) => fusion.absorbed.outputs.slice(1).includes(id) && id !== NONE))

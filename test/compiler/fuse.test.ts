@@ -2,7 +2,19 @@ import { expect } from 'chai'
 import { fuse } from '../../src/compiler/fuse.js'
 import { type Mode, buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
 import type { Graph } from '../../src/model/graph.js'
-import { batchNorm2d, clamp, conv2d, defineModel, flatten, globalAvgPool, linear, relu, relu6, residual } from '../../src/model/layers.js'
+import {
+  batchNorm2d,
+  clamp,
+  conv2d,
+  defineModel,
+  flatten,
+  globalAvgPool,
+  groupNorm,
+  linear,
+  relu,
+  relu6,
+  residual
+} from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 
 /** The operators that layers over (3, 8, 8) become: `conv2d+relu conv1`. */
@@ -51,6 +63,17 @@ describe('fuse', () => {
       'conv2d conv1,block.conv1.weight,- > block.conv1',
       'batchNorm+relu block.conv1,block.bn1.weight,block.bn1.bias,conv1 > block'
     ])
+  })
+
+  it('joins the same to a group norm', () => {
+    const block = residual({ name: 'block', body: [groupNorm(3), relu6(), conv2d(3, 1, { bias: false }), groupNorm(1)] })
+    for (const mode of ['train', 'predict'] as const)
+      expect(fused([conv2d(3, 1, { bias: false }), block], mode)).to.deep.equal([
+        'conv2d input,conv1.weight,- > conv1',
+        'groupNorm+relu<=6 conv1,block.gn1.weight,block.gn1.bias,- > block.clamp1',
+        'conv2d block.clamp1,block.conv1.weight,- > block.conv1',
+        'groupNorm+relu block.conv1,block.gn2.weight,block.gn2.bias,conv1 > block'
+      ])
   })
 
   it('waits for a shortcut that is computed after the body', () => {

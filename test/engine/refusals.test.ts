@@ -84,6 +84,20 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
     [[2, 3, 4, 4], [3], [3], null],
     { epsilon: 1e-5, relu: 1 }
   ],
+  [
+    'groups do not divide the channels',
+    'groupNorm',
+    [[2, 3, 4, 4], [3], [3], null],
+    [[2, 3, 4, 4], null, null],
+    { groups: 2, epsilon: 1e-5, relu: 0 }
+  ],
+  [
+    'numbers of groups are too few',
+    'groupNormBackward',
+    [[2, 4, 4, 4], [4], [2, 1], [2, 2], null, [2, 4, 4, 4], null],
+    [[2, 4, 4, 4], [4], [4], null],
+    { groups: 2, epsilon: 1e-5, relu: 0 }
+  ],
   ['shapes differ', 'relu', [[2, 3]], [[3, 2]], {}],
   [
     'shapes differ',

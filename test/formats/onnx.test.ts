@@ -18,6 +18,7 @@ import {
   flatten,
   gelu,
   globalAvgPool,
+  groupNorm,
   layerNorm,
   leakyRelu,
   linear,
@@ -53,6 +54,15 @@ const others: readonly Model[] = [
   imageModel('max pool', [2, 9, 7], maxPool2d([3, 2], { stride: [2, 1], padding: [1, 0] })),
   imageModel('average pool', [2, 9, 7], avgPool2d([3, 2], { stride: [1, 2], padding: [1, 1] })),
   imageModel('batch norm', [3, 5, 5], batchNorm2d({ epsilon: 0.1 }), relu(), flatten(), dropout(0.5), linear(4, { bias: false })),
+  imageModel(
+    'group norms',
+    [3, 5, 4],
+    conv2d(12, 1),
+    groupNorm(4, { epsilon: 0.1 }),
+    relu(),
+    residual({ body: [conv2d(12, 1), groupNorm(1)] }),
+    groupNorm(12)
+  ),
   imageModel('subsampling', [3, 7, 5], subsamplePad(3, 2, 1), globalAvgPool()),
   imageModel(
     'residual',

@@ -16,6 +16,10 @@ def build():
         import timm
 
         return timm.create_model(name, num_classes=classes, img_size=side)
+    if name.endswith("_gn"):
+        import timm
+
+        return timm.create_model(name, num_classes=classes)
     import torchvision
 
     options = {"init_weights": False} if name == "inception_v3" else {}

@@ -22,7 +22,8 @@ const MODELS = [
   ['efficientnet_b2', 'efficientnet_b2', 'torchvision', 64],
   ['inception_v3', 'inception_v3', 'torchvision', 128],
   ['resnext50_32x4d', 'resnext50_32x4d', 'torchvision', 64],
-  ['wide_resnet50_2', 'wide_resnet50_2', 'torchvision', 64]
+  ['wide_resnet50_2', 'wide_resnet50_2', 'torchvision', 64],
+  ['resnet50_gn', 'resnet50_gn', 'timm', 64]
 ] as const
 
 async function floats(path: string): Promise<Float32Array> {

@@ -12,6 +12,7 @@ import {
   flatten,
   layerNorm,
   globalAvgPool,
+  groupNorm,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -149,6 +150,20 @@ describe('a model that cannot be', () => {
     ['padding beyond the kernel', [avgPool2d(3, { padding: 2 })], 'INVALID_MODEL', 'layer pool1: padding: received 2'],
     ['a window without positions', [maxPool2d(16, { padding: 8 })], 'INVALID_MODEL', 'layer pool1: kernel: received 16'],
     ['a rate of 1', [dropout(1)], 'INVALID_MODEL', 'layer dropout1: rate: received 1'],
+    [
+      'groups that do not divide the channels',
+      [conv2d(3, 1), groupNorm(2)],
+      'INVALID_MODEL',
+      'layer gn1: groups: received 2; use a divisor of its 3 channels'
+    ],
+    ['no groups', [groupNorm(0)], 'INVALID_MODEL', 'layer gn1: groups: received 0; use a whole number of at least 1'],
+    [
+      'groups of one value',
+      [conv2d(3, 1), globalAvgPool({ keepAxes: true }), groupNorm(3)],
+      'SHAPE_MISMATCH',
+      'layer gn1: received input (3, 1, 1); one value a group has no variance: use fewer groups'
+    ],
+    ['group norm of features', [flatten(), groupNorm(1)], 'SHAPE_MISMATCH', 'layer gn1: received input'],
     ['a negative epsilon', [batchNorm2d({ epsilon: -1 })], 'INVALID_MODEL', 'layer bn1: epsilon: received -1'],
     [
       'an epsilon that is 0 in a kernel',
@@ -283,6 +298,7 @@ describe('a model that cannot be', () => {
       () => maxPool2d(3, five),
       () => linear(84, five),
       () => batchNorm2d(five),
+      () => groupNorm(3, five),
       () => relu([] as object)
     ])
       expect(thrown(make)).to.include({ code: 'INVALID_MODEL' }).and.to.have.property('message').that.includes('options: received')

@@ -24,6 +24,7 @@ const GPT = { layers: 2, heads: 2, width: 32 }
 const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['lenet', () => problemOf(lenet, { sample: MNIST, batch: 16, steps: 10 })],
   ['resnet20', () => problemOf(resnet, { sample: CIFAR, batch: 8, steps: 10 })],
+  ['resnet20_gn', () => problemOf((shape) => resnet(shape, { norm: 'group' }), { sample: CIFAR, batch: 4, steps: 10 })],
   ['resnet18', () => problemOf((shape) => imagenetResnet(shape, { depth: 18 }), { sample: [3, 64, 64], batch: 4, steps: 1 })],
   [
     'resnet50',

@@ -6,6 +6,7 @@ const DEEP: readonly string[] = [
   'vgg16',
   'resnet34',
   'resnet50',
+  'resnet50_gn',
   'resnet101',
   'resnet152',
   'resnext50_32x4d',

@@ -88,6 +88,34 @@ template <class Use> void check_scaled_channels_gradient(const Use& use) {
   use.output_is(1, use.input(1));
 }
 
+// Images (N, C, H, W) whose channels lie in `groups` groups, each with a mean and an inverse deviation for each image.
+template <class Use> int64_t groups_of(const Use& use) {
+  use.epsilon();
+  use.input_rank(0, 4);
+  const int64_t channels = use.input(0)[1], groups = use.whole("groups", 1, channels);
+  if (channels % groups != 0) use.refuse("groups", std::to_string(groups), "give a divisor of " + std::to_string(channels) + " channels");
+  return groups;
+}
+template <class Use> void check_group_norm(const Use& use) {
+  const int64_t groups = groups_of(use);
+  const Shape &x = use.input(0), statistic = {x[0], groups};
+  for (size_t i : {1, 2}) use.input_is(i, {x[1]});
+  use.input_is(3, x);
+  use.output_is(0, x);
+  for (size_t i : {1, 2}) use.output_is(i, statistic);
+}
+template <class Use> void check_group_norm_gradient(const Use& use) {
+  const int64_t groups = groups_of(use);
+  const Shape &x = use.input(0), statistic = {x[0], groups};
+  use.input_is(1, {x[1]});
+  for (size_t i : {2, 3}) use.input_is(i, statistic);
+  for (size_t i : {4, 5, 6}) use.input_is(i, x);
+  if (use.attributes().number("relu", 0) != 0 && !use.has_input(4))
+    use.refuse("input y", "none", "give it: with relu the gradient is masked by y > 0");
+  for (size_t i : {0, 3}) use.output_is(i, x);
+  for (size_t i : {1, 2}) use.output_is(i, {x[1]});
+}
+
 // As many ports as there are tensors on this side of the operator, if the last port repeats.
 template <class Port> void repeat_last(std::vector<Port>& ports, size_t tensors) {
   if (!ports.empty() && ports.back().repeats && ports.size() < tensors) ports.resize(tensors, Port(ports.back()));

@@ -74,6 +74,6 @@ export function total(operators: readonly ExplainedOperator[]): Cost {
 function fusedKind({ kind, attributes, inputs }: ExplainedOperator): string {
   const [x, ...others] = inputs
   // Only the residual is an image too.
-  const adds = kind === 'batchNorm' && others.some((shape) => shape.length === x!.length)
+  const adds = (kind === 'batchNorm' || kind === 'groupNorm') && others.some((shape) => shape.length === x!.length)
   return [kind, ...(adds ? ['add'] : []), ...(attributes['relu'] === 1 ? ['relu'] : [])].join(' + ')
 }

@@ -1,20 +1,21 @@
 import { elements, NONE, type NoAttributes, type ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
 import { defineLayers, optionsOf } from './layer-table.js'
+import type { LayerWriter } from './layer-writer.js'
 import { one } from './onnx.js'
 import { defineOperators, perElement, sizeOf, type Backpropagation } from './table.js'
 
-/** With `relu` y is at least 0, and at most `most` where that is given. */
-type BatchNormAttributes = { readonly epsilon: number; readonly relu: number; readonly most?: number }
+/** Of batch norm and group norm. With `relu` y is at least 0, and at most `most` where that is given. */
+export type NormAttributes = { readonly epsilon: number; readonly relu: number; readonly most?: number }
 
 declare module '../graph.js' {
   interface Operators {
     /** x, gamma, beta, residual? -> y, mean, variance */
-    batchNorm: BatchNormAttributes
+    batchNorm: NormAttributes
     /** x, gamma, beta, mean, variance, residual? -> y */
-    batchNormInference: BatchNormAttributes
+    batchNormInference: NormAttributes
     /** x, gamma, mean, variance, y?, gy, gy2? -> gx, ggamma, gbeta, gresidual?; gy2 is added to gy first, and gresidual is their masked sum */
-    batchNormBackward: BatchNormAttributes
+    batchNormBackward: NormAttributes
     /**
      * mean, variance, count, foldedMean, foldedVariance -> count, foldedMean, foldedVariance: the last three inputs are written in place.
      * With n batches folded before: mean' = mean + (m - mean) / (n + 1), variance' = (n variance + v + (m - mean)^2 n / (n + 1)) / (n + 1): the
@@ -52,10 +53,8 @@ defineLayers({
       const shape = to.image(x, 'put it before flatten')
       const channels = shape[1]
       const epsilon = to.epsilon(layer.epsilon)
-      const gamma = to.number('gamma', layer.gamma ?? 1, 'that a float holds', () => true)
-      const parameter = (suffix: string, value: number): ValueId => to.parameter(suffix, [channels], { kind: 'constant', value })
       const statistic = (suffix: string, extent: number): ValueId => to.value([extent], suffix, { role: 'statistic', type: 'statistic' })
-      const affine = [parameter('weight', gamma), parameter('bias', 0)]
+      const affine = scaleAndShift(to, layer.gamma, channels)
       const running = [statistic('count', 1), statistic('runningMean', channels), statistic('runningVariance', channels)]
       const y = to.value(shape)
       const attributes = { epsilon, relu: 0 }
@@ -77,7 +76,7 @@ defineOperators({
     endsInRelu: true,
     endsInBoundedRelu: true,
     residualInput: 3,
-    gradient: batchNormGradient,
+    gradient: normGradient('batchNormBackward'),
     flops: ({ inputs: [x, , , residual] }) => 7 * sizeOf(x) + sizeOf(residual)
   },
   batchNormInference: {
@@ -92,15 +91,27 @@ defineOperators({
   foldStatistics: { flops: perElement(6) }
 })
 
-function batchNormGradient(pass: Backpropagation<BatchNormAttributes>): void {
-  const [x, gamma, , residual] = pass.inputs as [ValueId, ValueId, ValueId, ValueId]
-  const [y, mean, variance] = pass.outputs as [ValueId, ValueId, ValueId]
-  const { attributes } = pass
-  const [first, second] = pass.gradientInTwo()
-  const mask = attributes.relu ? y : NONE
-  // Unmasked and alone, the gradient is the residual's as it is.
-  const same = !attributes.relu && second === NONE
-  if (residual !== NONE && pass.wants(3) && same) pass.passOn(3, first)
-  const outgoing = [pass.contribution(0), pass.contribution(1), pass.contribution(2), same ? NONE : pass.optionalContribution(3)]
-  pass.emit('batchNormBackward', [x, gamma, mean, variance, mask, first, second], outgoing, attributes)
+/** The parameters of batch norm and group norm, one number a channel each. */
+export function scaleAndShift(to: LayerWriter, gamma: number | undefined, channels: number): ValueId[] {
+  const first = to.number('gamma', gamma ?? 1, 'that a float holds', () => true)
+  const parameter = (suffix: string, value: number): ValueId => to.parameter(suffix, [channels], { kind: 'constant', value })
+  return [parameter('weight', first), parameter('bias', 0)]
+}
+
+/** The gradient of batch norm and group norm, with operands x, gamma, beta, residual? and outputs y and two saved statistics. */
+export function normGradient<A extends NormAttributes>(
+  kind: 'batchNormBackward' | 'groupNormBackward'
+): (pass: Backpropagation<A>) => void {
+  return (pass) => {
+    const [x, gamma, , residual] = pass.inputs as [ValueId, ValueId, ValueId, ValueId]
+    const [y, ...statistics] = pass.outputs as [ValueId, ValueId, ValueId]
+    const { attributes } = pass
+    const [first, second] = pass.gradientInTwo()
+    const mask = attributes.relu ? y : NONE
+    // Unmasked and alone, the gradient is the residual's as it is.
+    const same = !attributes.relu && second === NONE
+    if (residual !== NONE && pass.wants(3) && same) pass.passOn(3, first)
+    const outgoing = [pass.contribution(0), pass.contribution(1), pass.contribution(2), same ? NONE : pass.optionalContribution(3)]
+    pass.emit(kind, [x, gamma, ...statistics, mask, first, second], outgoing, attributes)
+  }
 }

@@ -1,7 +1,7 @@
 /** Every layer and operator: each file adds its rows to the tables, so that a new family is one line here. */
 export * from './activations.js'
 export * from './attention.js'
-export * from './batch-norm.js'
+export { batchNorm2d, type BatchNorm2dLayer } from './batch-norm.js'
 export * from './branches.js'
 export * from './convolution.js'
 export * from './dropout.js'

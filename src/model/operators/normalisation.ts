@@ -1,18 +1,22 @@
 import { ArbalestError } from '../../errors.js'
-import type { NoAttributes, ValueId } from '../graph.js'
+import { NONE, type NoAttributes, type ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
+import { normGradient, scaleAndShift, type NormAttributes } from './batch-norm.js'
 import { defineLayers, optionsOf } from './layer-table.js'
-import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
+import { node, one, type OnnxNode, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
 
-/** Normalisation of a sample by itself: of each row by its mean and variance, of each pixel by its channels around. */
+/** Normalisation of a sample by itself: of each row or group of channels by its mean and variance, of each pixel by its channels around. */
 
+type GroupNormAttributes = NormAttributes & { readonly groups: number }
 type ResponseAttributes = { readonly size: number; readonly alpha: number; readonly beta: number; readonly k: number }
 
 declare module '../graph.js' {
   interface ComposableOperators {
     /** x (...,F), gamma (F), beta (F) -> y, mean (...)?, inverse (...)?: of each row, and 1 / its std */
     layerNorm: { readonly epsilon: number }
+    /** x (N,C,H,W), gamma (C), beta (C), residual? -> y, mean (N,groups)?, inverse (N,groups)?: of each group, and 1 / its std */
+    groupNorm: GroupNormAttributes
     /** x (N,C,H,W) -> y = x / (k + alpha / size * sum of x^2 over channels c - size/2 to c + (size-1)/2)^beta */
     localResponseNorm: ResponseAttributes
     /** x, gy -> gx */
@@ -21,12 +25,15 @@ declare module '../graph.js' {
   interface Operators {
     /** x, gamma, mean, inverse, gy -> gx?, ggamma, gbeta */
     layerNormBackward: NoAttributes
+    /** x, gamma, mean, inverse, y?, gy, gy2? -> gx?, ggamma, gbeta, gresidual?; gy2 is added to gy first, and gresidual is their masked sum */
+    groupNormBackward: GroupNormAttributes
   }
 }
 
 declare module '../layer.js' {
   interface Layers {
     layerNorm: LayerNormLayer
+    groupNorm: GroupNormLayer
     localResponseNorm: LocalResponseNormLayer
   }
 }
@@ -36,6 +43,17 @@ export interface LayerNormLayer extends Named {
   readonly kind: 'layerNorm'
   /** 1e-5 if left out. */
   readonly epsilon?: number
+}
+
+/** Each group of a sample's channels normalised by its own mean and variance; then each channel scaled and shifted. */
+export interface GroupNormLayer extends Named {
+  readonly kind: 'groupNorm'
+  /** A divisor of the channels. */
+  readonly groups: number
+  /** 1e-5 if left out. */
+  readonly epsilon?: number
+  /** The scale's first value; 1 if left out. */
+  readonly gamma?: number
 }
 
 /** x / (k + alpha / size * (sum of x^2 over the `size` channels around))^beta, with PyTorch's defaults: 1e-4, 0.75 and 1. */
@@ -53,6 +71,15 @@ export function layerNorm(options: LayerOptions<LayerNormLayer> = {}): LayerNorm
 }
 
 /**
+ * Group normalisation of (C, H, W) (Wu and He, ECCV 2018): neighbouring channels in `groups` groups, each with the mean and variance of one sample. It
+ * does not depend on the batch, so that it suits the smallest ones. `groups` is a divisor of C: 1 normalises the whole sample, C each channel by
+ * itself. `epsilon` is 1e-5 and the first `gamma` 1 if left out.
+ */
+export function groupNorm(groups: number, options: LayerOptions<GroupNormLayer, 'groups'> = {}): GroupNormLayer {
+  return { kind: 'groupNorm', groups, ...optionsOf('groupNorm', options) }
+}
+
+/**
  * x / (k + alpha / size * (sum of x^2 over the `size` channels around))^beta, over (C, H, W): AlexNet's (Krizhevsky et al., NeurIPS 2012) as PyTorch
  * defines it, with its defaults alpha 1e-4, beta 0.75 and k 1.
  */
@@ -67,8 +94,20 @@ defineLayers({
     build(layer, to, x) {
       const shape = to.rows(x)
       const epsilon = to.epsilon(layer.epsilon)
-      const affine = [1, 0].map((value, i) => to.parameter(i ? 'bias' : 'weight', shape.slice(-1), { kind: 'constant', value }))
-      return to.result('layerNorm', x, shape, { epsilon }, affine)
+      return to.result('layerNorm', x, shape, { epsilon }, scaleAndShift(to, 1, shape.at(-1)!))
+    }
+  },
+  groupNorm: {
+    stem: 'gn',
+    properties: { groups: true, epsilon: true, gamma: true },
+    build(layer, to, x) {
+      const shape = to.image(x, 'put it before flatten')
+      const [, channels, height, width] = shape
+      const groups = to.wholeNumber('groups', layer.groups, 1)
+      if (channels % groups) throw to.invalid('groups', groups, `use a divisor of its ${channels} channels`)
+      if (channels * height * width === groups) throw to.mismatch(x, 'one value a group has no variance: use fewer groups')
+      const epsilon = to.epsilon(layer.epsilon)
+      return to.result('groupNorm', x, shape, { groups, epsilon, relu: 0 }, [...scaleAndShift(to, layer.gamma, channels), NONE])
     }
   },
   localResponseNorm: {
@@ -98,6 +137,15 @@ defineComposable({
     flops: perElement(7),
     onnx: (operator) => one('LayerNormalization', operator, { axis: -1, epsilon: { float: operator.attributes.epsilon } })
   },
+  groupNorm: {
+    endsInRelu: true,
+    endsInBoundedRelu: true,
+    residualInput: 3,
+    saved: ([batch], { groups }) => ['mean', 'inverse'].map((suffix) => ({ suffix, shape: [batch!, groups], type: 'statistic' })),
+    gradient: normGradient('groupNormBackward'),
+    flops: ({ inputs: [x, , , residual] }) => 7 * sizeOf(x) + sizeOf(residual),
+    onnx: instanceNormOfGroups
+  },
   localResponseNorm: {
     gradient: backwardBy('localResponseNormBackward', ({ inputs: [x] }) => [x!]),
     flops: ({ inputs: [x], attributes: { size } }) => (2 * size + 4) * sizeOf(x),
@@ -115,10 +163,43 @@ defineComposable({
   localResponseNormBackward: { flops: ({ inputs: [x], attributes: { size } }) => (4 * size + 8) * sizeOf(x) }
 })
 
-defineOperators({ layerNormBackward: { flops: perElement(9) } })
+defineOperators({
+  layerNormBackward: { flops: perElement(9) },
+  groupNormBackward: { flops: ({ inputs: [x, , , , , , second] }) => 9 * sizeOf(x) + sizeOf(second) }
+})
 
 /** What is left of a response norm that does not depend on the channels around: ONNX Runtime refuses an LRN whose alpha or beta is 0. */
 function timesFactor({ name, inputs: [x], output }: OnnxOperator<unknown>, factor: number): OnnxNodes {
   const constant = `${output} factor`
   return { nodes: [node('Mul', name, [x!, constant], output)], scalars: { [constant]: factor } }
+}
+
+/** Set 17 has no norm of groups: each group becomes a channel of an instance norm, whose scale and shift do nothing. */
+function instanceNormOfGroups({ name, inputs, output, result, attributes }: OnnxOperator<GroupNormAttributes>): OnnxNodes {
+  const [x, weight, bias] = inputs as [string, string, string]
+  const { groups, epsilon } = attributes
+  const part = (suffix: string): string => `${output} ${suffix}`
+  const reshape = (suffix: string, value: string, shape: string): OnnxNode =>
+    node('Reshape', `${name} ${suffix}`, [value, part(shape)], part(suffix))
+  const filled = (value: number) => ({ shape: [groups], data: new Float32Array(groups).fill(value) })
+  return {
+    nodes: [
+      reshape('groups', x, 'shape of groups'),
+      node('InstanceNormalization', `${name} normalise`, ['groups', 'ones', 'zeros'].map(part), part('normalised groups'), {
+        epsilon: { float: epsilon }
+      }),
+      reshape('normalised', part('normalised groups'), 'shape of images'),
+      reshape('scale', weight, 'shape of channels'),
+      reshape('shift', bias, 'shape of channels'),
+      node('Mul', `${name} multiply`, ['normalised', 'scale'].map(part), part('scaled')),
+      node('Add', name, ['scaled', 'shift'].map(part), output)
+    ],
+    constants: {
+      // 0 stands for the batch, as it is.
+      [part('shape of groups')]: [0, groups, -1],
+      [part('shape of images')]: [0, ...result.slice(1)],
+      [part('shape of channels')]: [result[1]!, 1, 1]
+    },
+    tables: { [part('ones')]: filled(1), [part('zeros')]: filled(0) }
+  }
 }

@@ -2,10 +2,11 @@ import { invalidOption } from '../../errors.js'
 import { check } from '../../schema/faults.js'
 import { group, option, type GivenOptions } from '../../schema/group.js'
 import { oneOf, truth, whole } from '../../schema/values.js'
-import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, maxPool2d, relu, residual } from '../layers.js'
+import { conv2d, defineModel, globalAvgPool, linear, maxPool2d, relu, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { checkedShape, IMAGENET, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { normOf, type Norm, type NormKind } from './resnet.js'
 
 const imagenetResnetOptions = group({
   /** 18, 34, 50, 101 or 152 layers; 50 if omitted. */
@@ -19,7 +20,9 @@ const imagenetResnetOptions = group({
   groups: option(whole({ min: 1 }), { default: 1 }),
   /** Channels of such a group in the first stage, twice as many in each stage after it; 64 if omitted. */
   widthPerGroup: option(whole({ min: 1 }), { default: 64 }),
-  /** The last batch norm of every block begins with gamma 0, so that blocks begin as the identity (Goyal et al., 2017, section 5.1). */
+  /** `group`: 32 groups of channels, each normalised by itself, in the place of every batch norm; `batch` if omitted. */
+  norm: option(oneOf(['batch', 'group']), { default: 'batch' }),
+  /** The last norm of every block begins with gamma 0, so that blocks begin as the identity (Goyal et al., 2017, section 5.1). */
   zeroInitResidual: option(truth(), { default: false })
 })
 
@@ -39,13 +42,14 @@ const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: n
  * The ResNets for ImageNet (He et al., CVPR 2016, section 4.1): a stem, four stages of blocks with 64 to 512 filters, global average pooling and
  * a linear layer. As in torchvision, from which also the names are: in a bottleneck block the 3x3 convolution has the stride. Convolutions start
  * from He's normal distribution with fan-out. With groups it is a ResNeXt (Xie et al., CVPR 2017), with wider groups a Wide ResNet (Zagoruyko
- * and Komodakis, BMVC 2016), as torchvision makes them of ResNets.
+ * and Komodakis, BMVC 2016), as torchvision makes them of ResNets. With group norms (Wu and He, ECCV 2018) a sample's output does not depend on
+ * the others of its batch; timm has `resnet50_gn` with these names.
  *
  * Throws INVALID_OPTION for a depth that is not in the paper, and for groups where no block is a bottleneck.
  */
 export function imagenetResnet(shape: ZooShape, options: ImagenetResnetOptions = {}): Model {
   const { input, classes } = checkedShape(shape)
-  const { depth, stem, groups, widthPerGroup, zeroInitResidual } = check(imagenetResnetOptions, options)
+  const { depth, stem, groups, widthPerGroup, norm, zeroInitResidual } = check(imagenetResnetOptions, options)
   if (!Object.hasOwn(DEPTHS, depth)) throw invalidOption('depth', depth, `use one of ${Object.keys(DEPTHS).join(', ')}`)
   const [block, ...counts] = DEPTHS[depth]!
   const grouping = { groups, times: (groups * widthPerGroup) / 64 }
@@ -57,13 +61,14 @@ export function imagenetResnet(shape: ZooShape, options: ImagenetResnetOptions =
   const widths = [64, 128, 256, 512].map((filters) => filters * EXPANSION[block])
   const stages = widths.map((channels, i) => ({ channels, blocks: counts[i]! }))
   const form = { block, stem, stemChannels: 64, stages, strideInFirst: false, halvesFirstStage: false, grouping }
-  return resnetOfForm(nameOf(depth, groups, widthPerGroup), { input, classes }, form, { zeroInitResidual })
+  return resnetOfForm(nameOf(depth, groups, widthPerGroup, norm), { input, classes }, form, { norm, zeroInitResidual })
 }
 
-/** torchvision's. */
-function nameOf(depth: number, groups: number, widthPerGroup: number): string {
-  if (groups > 1) return `resnext${depth}_${groups}x${widthPerGroup}d`
-  return widthPerGroup === 64 ? `resnet${depth}` : `wide_resnet${depth}_${widthPerGroup / 64}`
+/** torchvision's, with timm's ending. */
+function nameOf(depth: number, groups: number, widthPerGroup: number, norm: NormKind): string {
+  const ending = norm === 'group' ? '_gn' : ''
+  if (groups > 1) return `resnext${depth}_${groups}x${widthPerGroup}d${ending}`
+  return (widthPerGroup === 64 ? `resnet${depth}` : `wide_resnet${depth}_${widthPerGroup / 64}`) + ending
 }
 
 /** The sizes that distinguish one ResNet of this architecture from another. */
@@ -99,63 +104,60 @@ export function resnetOfForm(
   name: string,
   { input, classes }: ZooShape,
   { block, stem, stemChannels, stages, strideInFirst, halvesFirstStage, grouping = { groups: 1, times: 1 } }: ResnetForm,
-  { zeroInitResidual = false }: Pick<ImagenetResnetOptions, 'zeroInitResidual'> = {}
+  { norm: kind = 'batch', zeroInitResidual = false }: Pick<ImagenetResnetOptions, 'norm' | 'zeroInitResidual'> = {}
 ): Model {
   const gamma = zeroInitResidual ? 0 : 1
+  const norm = normOf(kind, 32)
   let channels = stemChannels
   const blocks = stages.flatMap(({ channels: after, blocks: count }, stage) =>
     Array.from({ length: count }, (_, i) => {
       const stride = i === 0 && (stage > 0 || halvesFirstStage) ? 2 : 1
-      const body = BODIES[block]({ filters: after / EXPANSION[block], stride, gamma, strideInFirst, grouping })
+      const body = BODIES[block]({ filters: after / EXPANSION[block], stride, norm, gamma, strideInFirst, grouping })
       const changes = stride > 1 || channels !== after
       channels = after
-      const shortcut = changes ? [convolution(after, 1, stride, '0'), batchNorm2d({ name: '1' })] : []
+      const shortcut = changes ? [convolution(after, 1, stride, '0'), norm({ name: '1' })] : []
       return residual({ name: `layer${stage + 1}.${i}`, body, shortcut, shortcutName: 'downsample' })
     })
   )
   return defineModel({
     name,
     input,
-    layers: [...STEMS[stem](stemChannels), ...blocks, globalAvgPool(), linear(classes, { name: 'fc' })]
+    layers: [...STEMS[stem](stemChannels, norm), ...blocks, globalAvgPool(), linear(classes, { name: 'fc' })]
   })
 }
 
-const STEMS: Readonly<Record<'large' | 'small', (channels: number) => readonly Layer[]>> = {
-  large: (channels) => [
-    convolution(channels, 7, 2, 'conv1'),
-    batchNorm2d({ name: 'bn1' }),
-    relu(),
-    maxPool2d(3, { stride: 2, padding: 1 })
-  ],
-  small: (channels) => [convolution(channels, 3, 1, 'conv1'), batchNorm2d({ name: 'bn1' }), relu()]
+const STEMS: Readonly<Record<'large' | 'small', (channels: number, norm: Norm) => readonly Layer[]>> = {
+  large: (channels, norm) => [convolution(channels, 7, 2, 'conv1'), norm({ name: 'bn1' }), relu(), maxPool2d(3, { stride: 2, padding: 1 })],
+  small: (channels, norm) => [convolution(channels, 3, 1, 'conv1'), norm({ name: 'bn1' }), relu()]
 }
 
 interface BlockShape {
   readonly filters: number
   readonly stride: number
-  /** Of the last batch norm, at first. */
+  readonly norm: Norm
+  /** Of the last norm, at first. */
   readonly gamma: number
   readonly strideInFirst: boolean
   readonly grouping: Grouping
 }
 
 const BODIES: Readonly<Record<ResnetBlock, (shape: BlockShape) => readonly Layer[]>> = {
-  basic: ({ filters, stride, gamma }) => [
+  basic: ({ filters, stride, norm, gamma }) => [
     convolution(filters, 3, stride, 'conv1'),
-    batchNorm2d({ name: 'bn1' }),
+    norm({ name: 'bn1' }),
     relu(),
     convolution(filters, 3, 1, 'conv2'),
-    batchNorm2d({ name: 'bn2', gamma })
+    norm({ name: 'bn2', gamma })
   ],
-  bottleneck: ({ filters, stride, gamma, strideInFirst, grouping: { groups, times } }) => [
+  bottleneck: ({ filters, stride, norm, gamma, strideInFirst, grouping: { groups, times } }) => [
     convolution(times * filters, 1, strideInFirst ? stride : 1, 'conv1'),
-    batchNorm2d({ name: 'bn1' }),
+    norm({ name: 'bn1' }),
     relu(),
     convolution(times * filters, 3, strideInFirst ? 1 : stride, 'conv2', groups),
-    batchNorm2d({ name: 'bn2' }),
+    norm({ name: 'bn2' }),
     relu(),
     convolution(EXPANSION.bottleneck * filters, 1, 1, 'conv3'),
-    batchNorm2d({ name: 'bn3', gamma })
+    norm({ name: 'bn3', gamma })
   ]
 }
 
@@ -167,14 +169,15 @@ function convolution(filters: number, kernel: number, stride: number, name: stri
 const FAMILY: readonly ImagenetResnetOptions[] = [
   ...[18, 34, 50, 101, 152].map((depth) => ({ depth })),
   { depth: 50, groups: 32, widthPerGroup: 4 },
-  { depth: 50, widthPerGroup: 128 }
+  { depth: 50, widthPerGroup: 128 },
+  { depth: 50, norm: 'group' }
 ]
 
 export const imagenetResnetFamily: ZooFamily = {
   models: Object.fromEntries(
     FAMILY.map((options) => {
-      const { depth, groups, widthPerGroup } = check(imagenetResnetOptions, options)
-      return [nameOf(depth, groups, widthPerGroup), (shape: ZooShape) => imagenetResnet(shape, options)]
+      const { depth, groups, widthPerGroup, norm } = check(imagenetResnetOptions, options)
+      return [nameOf(depth, groups, widthPerGroup, norm), (shape: ZooShape) => imagenetResnet(shape, options)]
     })
   ),
   usual: { input: [3, 224, 224], classes: 1000 },

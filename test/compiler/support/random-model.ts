@@ -10,6 +10,7 @@ import {
   flatten,
   gelu,
   globalAvgPool,
+  groupNorm,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -78,12 +79,19 @@ interface Pick {
 }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.integer({ min: 0, max: 15 }),
+  kind: fc.integer({ min: 0, max: 17 }),
   channels: fc.integer({ min: 1, max: 5 }),
   kernel: fc.integer({ min: 1, max: 3 }),
   flag: fc.boolean(),
   stride: fc.integer({ min: 1, max: 2 })
 })
+
+/** The largest divisor of a number of channels up to `most`. */
+const divisor = (channels: number, most: number): number => {
+  let found = 1
+  for (let groups = 2; groups <= most; groups++) if (channels % groups === 0) found = groups
+  return found
+}
 
 type Sample = readonly [number, number, number]
 
@@ -134,6 +142,11 @@ function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Lay
     } else if (kind === 15) {
       const excited = flag ? [linear(channels), sigmoid()] : [conv2d(filters, 1), tanh(), conv2d(channels, 1), sigmoid()]
       layers.push(multiply({ body: [globalAvgPool({ keepAxes: !flag }), ...excited] }))
+    } else if (kind === 16) {
+      const groups = flag ? 1 : divisor(channels, filters)
+      layers.push(groupNorm(groups, { epsilon: 0.01 }), ...(stride === 2 ? [relu()] : []))
+    } else if (kind === 17) {
+      layers.push(residual({ body: [conv2d(channels, 3, { padding: 1 }), groupNorm(1, { epsilon: 0.01 })], relu: flag }))
     }
   }
   return layers

@@ -76,6 +76,61 @@ export const batchNormBackward: Magnitude = (use, inputs) => {
   return { gx, ggamma, gbeta, gresidual }
 }
 
+/** Where an element of (N, C, H, W) lies. */
+interface Place {
+  readonly channel: number
+  /** Among those of all images. */
+  readonly group: number
+}
+
+function placesInGroups(use: OperatorCase): (i: number) => Place {
+  const [, count, height, width] = use.inputs['x']!.shape as [number, number, number, number]
+  const size = count / (use.attributes['groups'] as number)
+  return (i) => {
+    const plane = Math.floor(i / (height * width))
+    return { channel: plane % count, group: Math.floor(plane / size) }
+  }
+}
+
+/** As layer norm: of a group the mean of |x|, and an inverse as exact as the sum of squares of what is left when the mean is taken off. */
+export const groupNorm: Magnitude = (use, inputs, outputs) => {
+  const { x, gamma, beta, residual } = inputs as Record<string, Float64Array>
+  const { mean, inverse } = outputs as Record<string, Float64Array>
+  const place = placesInGroups(use)
+  const sizes = new Float64Array(mean!.length)
+  x!.forEach((value, i) => (sizes[place(i).group]! += (Math.abs(value) * mean!.length) / x!.length))
+  const y = x!.map((value, i) => {
+    const { channel, group } = place(i)
+    const normalised = (Math.abs(value) + sizes[group]!) * inverse![group]!
+    return Math.abs(gamma![channel]!) * normalised + Math.abs(beta![channel]!) + Math.abs(residual?.[i] ?? 0)
+  })
+  return { y, mean: sizes, inverse: inverse!.map((value, group) => value * (1 + sizes[group]! * value)) }
+}
+
+export const groupNormBackward: Magnitude = (use, inputs) => {
+  const { x, gamma, mean, inverse, y, gy, gy2 } = inputs as Record<string, Float64Array>
+  const place = placesInGroups(use)
+  const most = (use.attributes['most'] as number | undefined) ?? Infinity
+  const passes = (i: number): boolean => !use.attributes['relu'] || (y![i]! > 0 && y![i]! < most)
+  const gresidual = gy!.map((value, i) => (passes(i) ? Math.abs(value) + Math.abs(gy2?.[i] ?? 0) : 0))
+  const normalised = (i: number): number => Math.abs(x![i]! - mean![place(i).group]!) * inverse![place(i).group]!
+  const [ggamma, gbeta] = [new Float64Array(gamma!.length), new Float64Array(gamma!.length)]
+  const [sums, products] = [new Float64Array(mean!.length), new Float64Array(mean!.length)]
+  const share = mean!.length / x!.length
+  gresidual.forEach((value, i) => {
+    const { channel, group } = place(i)
+    ggamma[channel]! += value * normalised(i)
+    gbeta[channel]! += value
+    sums[group]! += value * Math.abs(gamma![channel]!) * share
+    products[group]! += value * Math.abs(gamma![channel]!) * normalised(i) * share
+  })
+  const gx = gresidual.map((value, i) => {
+    const { channel, group } = place(i)
+    return inverse![group]! * (Math.abs(gamma![channel]!) * value + sums[group]! + normalised(i) * products[group]!)
+  })
+  return { gx, ggamma, gbeta, gresidual }
+}
+
 /** Its own size, for nothing cancels; what a float has no room for is as good as 0. */
 export const relative: Magnitude = (_use, _inputs, outputs) =>
   Object.fromEntries(Object.entries(outputs).map(([name, values]) => [name, values.map((value) => Math.abs(value) + 1e-30)]))

@@ -127,6 +127,47 @@ const batchNormCases = (inference: boolean): Use[] =>
     })
   )
 
+/** Shapes of images with a number of groups, whose channels do not always fill what the layouts take together. */
+const GROUPED: [readonly [number, number, number, number], number][] = [
+  [[2, 3, 5, 7], 1],
+  [[3, 32, 6, 6], 4],
+  [[2, 3, 5, 7], 3],
+  [[1, 6, 4, 4], 2],
+  [[4, 2, 6, 6], 2],
+  [[2, 8, 1, 1], 2],
+  [[2, 64, 7, 5], 1],
+  [[2, 48, 3, 3], 3],
+  [[2, 40, 4, 4], 5],
+  [[2, 36, 4, 4], 3],
+  [[1, 160, 2, 2], 2],
+  [[2, 64, 33, 32], 32]
+]
+
+const groupNormCases: Use[] = GROUPED.flatMap(([shape, groups], i) => {
+  const [n, c] = shape
+  const variants = [
+    { relu: 1, residual: true },
+    { relu: 0, residual: false },
+    { relu: 1, residual: false },
+    { relu: 0, residual: true },
+    { relu: 1, most: 0.75, residual: true },
+    { relu: 0, residual: false, epsilon: 2 }
+  ]
+  return variants.slice(0, i < 2 ? variants.length : 2).map(({ relu, most, residual, epsilon = 1e-5 }) => ({
+    name: `${named(shape)} in ${groups} groups${relu ? ' with relu' : ''}${most === undefined ? '' : ` up to ${most}`}${residual ? ' with residual' : ''}${epsilon === 1e-5 ? '' : ` with epsilon ${epsilon}`}`,
+    attributes: { groups, epsilon, relu, ...(most !== undefined && { most }) },
+    inputs: {
+      x: { ...activation(...shape), draw: (u: number): number => 3 * u + 1 },
+      gamma: positive(c),
+      beta: wide(c),
+      residual: residual ? activation(...shape) : null
+    },
+    outputs: { y: activation(...shape), mean: wide(n, groups), inverse: wide(n, groups) },
+    // The second gradient comes with every other case.
+    further: { gy2: residual === (relu === 1) ? activation(...shape) : null }
+  }))
+})
+
 const foldCases: Use[] = [0, 1, 7].flatMap((batches) =>
   [1, 5, 70].map((c) => {
     const folded = { count: { ...wide(1), draw: () => batches }, foldedMean: wide(c), foldedVariance: positive(c) }
@@ -329,6 +370,20 @@ export const operatorTable: readonly OperatorRow[] = [
     ]
   },
   { kind: 'batchNormInference', magnitude: magnitude.batchNorm, cases: batchNormCases(true), backward: [] },
+  {
+    kind: 'groupNorm',
+    magnitude: magnitude.groupNorm,
+    cases: groupNormCases,
+    backward: [
+      ['gx', 'ggamma', 'gbeta', 'gresidual'],
+      ['none', 'ggamma', 'gbeta']
+    ].map((outputs) => ({
+      kind: 'groupNormBackward',
+      inputs: ['x', 'gamma', 'mean', 'inverse', 'y', 'gy', 'gy2'],
+      outputs,
+      magnitude: magnitude.groupNormBackward
+    }))
+  },
   { kind: 'foldStatistics', magnitude: magnitude.folding, cases: foldCases, backward: [] },
   {
     kind: 'relu',

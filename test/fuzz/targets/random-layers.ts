@@ -9,6 +9,7 @@ import {
   flatten,
   gelu,
   globalAvgPool,
+  groupNorm,
   layerNorm,
   leakyRelu,
   linear,
@@ -33,6 +34,7 @@ const keeping: fc.Arbitrary<Layer> = fc.oneof(
   fc.constantFrom(...activations, dropout(0.5), stochasticDepth(0.5), gelu({ approximate: 'tanh' }), layerNorm()),
   fc.double({ min: 0.01, max: 0.9, noNaN: true }).map((slope) => leakyRelu({ slope })),
   fc.double({ min: 1e-5, max: 0.1, noNaN: true }).map((epsilon) => batchNorm2d({ epsilon })),
+  fc.integer({ min: 1, max: 4 }).map((groups) => groupNorm(groups)),
   fc.constantFrom(1, 3, 5).map((size) => localResponseNorm(size, { alpha: 0.5 }))
 )
 
