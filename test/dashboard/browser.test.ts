@@ -11,15 +11,7 @@ import { train } from '../../src/run/train.js'
 import { BEGAN, look, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
 import { Stream } from './support/client.js'
 import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
-
-/** Learner 1 dies after some steps; its successor does not. */
-const MORTAL = `data:text/javascript,${encodeURIComponent(`export default ({ replica, learner }) => {
-  let steps = 0
-  return async () => {
-    await replica.run(1)
-    if (learner === 1 && ++steps === 150) throw new Error('told to die')
-  }
-}`)}`
+import { mortal } from './support/mortal.js'
 
 describe('the dashboard in Chromium', function () {
   this.timeout(120_000)
@@ -45,7 +37,7 @@ describe('the dashboard in Chromium', function () {
   })
 
   it('shows a run that trains: live curves, a learner that dies and its successor, after a reload too, and in two browsers', async () => {
-    job = train({ model: 'mlp', data: 'digits', learners: 2, learner: new URL(MORTAL), until: { epochs: 100_000 }, dashboard: true })
+    job = train({ model: 'mlp', data: 'digits', learners: 2, learner: mortal(150), until: { epochs: 100_000 }, dashboard: true })
     const url = (await job.dashboard)!
     const first = await openPage(browser, url)
     const { page } = first

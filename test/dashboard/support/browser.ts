@@ -6,8 +6,13 @@ const PATHS = [process.env['ARBALEST_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/
 
 /** Headless Chromium. Skips the test where there is none. */
 export async function openBrowser(context: Mocha.Context): Promise<Browser> {
+  return (await launchBrowser()) ?? skip(context, 'Chromium is not installed (apt-get install chromium)')
+}
+
+/** The same; undefined where there is none. */
+export async function launchBrowser(): Promise<Browser | undefined> {
   const executablePath = PATHS.find((path) => path !== undefined && existsSync(path))
-  if (executablePath === undefined) return skip(context, 'Chromium is not installed (apt-get install chromium)')
+  if (executablePath === undefined) return undefined
   // Root, as in a container, has no sandbox.
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--js-flags=--expose-gc']
   return launch({ executablePath, args })
