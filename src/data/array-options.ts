@@ -116,9 +116,11 @@ function refuseContradictions(options: Checked, faults: Faults): void {
   refuseAugmentation(options, faults)
 }
 
-function refuseAugmentation({ augmentation, sample }: Checked, faults: Faults): void {
+function refuseAugmentation({ augmentation, sample, target }: Checked, faults: Faults): void {
   if (!augmentation) return
   const { padding, border, flip } = augmentation
+  if (target?.length === 3 && (padding > 0 || flip))
+    faults.refuse('augmentation', augmentation, 'leave it out: it would move the samples, and not their targets, which are images too')
   const most = sample.length === 3 ? mostPadding(sample, border) : 0
   if (padding > most)
     faults.refuse(

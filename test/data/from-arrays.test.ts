@@ -19,6 +19,13 @@ const CURVE: ArrayDatasetOptions = {
   targets: Float32Array.from({ length: 10 }, (_, i) => -i)
 }
 
+const MASKS: ArrayDatasetOptions = {
+  sample: [2, 1, 2],
+  samples: IMAGES.samples,
+  target: [1, 1, 2],
+  targets: new Float32Array(40)
+}
+
 function held(seed: number): number[] {
   return [...datasetFromArrays({ ...IMAGES, seed }).test.samples]
 }
@@ -118,6 +125,7 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'augmentation.padding', { ...IMAGES, augmentation: { padding: 1, border: 'reflect', flip: false } }],
     ['UNKNOWN_NAME', 'augmentation.border', { ...IMAGES, augmentation: { padding: 1, border: 'edge', flip: false } }],
     ['INVALID_OPTION', 'augmentation.padding', { ...CURVE, augmentation: { padding: 1, flip: false } }],
+    ['INVALID_OPTION', 'augmentation', { ...MASKS, augmentation: { padding: 0, flip: true } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...CURVE, augmentation: { padding: 0, flip: true } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...IMAGES, augmentation: { padding: 0, flip: 'always' } }]
   ]

@@ -98,6 +98,8 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
     [[2, 4, 4, 4], [4], [4], null],
     { groups: 2, epsilon: 1e-5, relu: 0 }
   ],
+  ['the image is not as large as it becomes', 'upsample2d', [[2, 3, 4, 4]], [[2, 3, 8, 12]], { factor: [2, 2] }],
+  ['a factor is 0', 'upsample2d', [[2, 3, 4, 4]], [[2, 3, 0, 8]], { factor: [0, 2] }],
   ['shapes differ', 'relu', [[2, 3]], [[3, 2]], {}],
   [
     'shapes differ',

@@ -29,7 +29,8 @@ import {
   residual,
   sigmoid,
   subsamplePad,
-  tanh
+  tanh,
+  upsample2d
 } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
@@ -63,6 +64,7 @@ const others: readonly Model[] = [
     residual({ body: [conv2d(12, 1), groupNorm(1)] }),
     groupNorm(12)
   ),
+  imageModel('upsampling', [3, 5, 4], conv2d(4, 1), concat([[], [maxPool2d(1), upsample2d(1)]]), upsample2d([2, 3])),
   imageModel('subsampling', [3, 7, 5], subsamplePad(3, 2, 1), globalAvgPool()),
   imageModel(
     'residual',

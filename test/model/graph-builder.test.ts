@@ -19,7 +19,8 @@ import {
   maxPool2d,
   relu,
   residual,
-  subsamplePad
+  subsamplePad,
+  upsample2d
 } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
@@ -164,6 +165,13 @@ describe('a model that cannot be', () => {
       'layer gn1: received input (3, 1, 1); one value a group has no variance: use fewer groups'
     ],
     ['group norm of features', [flatten(), groupNorm(1)], 'SHAPE_MISMATCH', 'layer gn1: received input'],
+    [
+      'an image that becomes too large',
+      [upsample2d([2, 1025])],
+      'INVALID_MODEL',
+      'layer upsample1: factor: received [2,1025]; use at most 1024'
+    ],
+    ['half a pixel', [upsample2d(0.5)], 'INVALID_MODEL', 'layer upsample1: factor: received 0.5'],
     ['a negative epsilon', [batchNorm2d({ epsilon: -1 })], 'INVALID_MODEL', 'layer bn1: epsilon: received -1'],
     [
       'an epsilon that is 0 in a kernel',

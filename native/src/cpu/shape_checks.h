@@ -116,6 +116,20 @@ template <class Use> void check_group_norm_gradient(const Use& use) {
   for (size_t i : {1, 2}) use.output_is(i, {x[1]});
 }
 
+// Images (N, C, H, W) that become larger: `factor` times as many rows and columns.
+template <class Use> Shape upsampled(const Use& use, const Shape& x) {
+  const auto factor = use.whole_pair("factor", 1);
+  return {x[0], x[1], x[2] * factor[0], x[3] * factor[1]};
+}
+template <class Use> void check_upsample(const Use& use) {
+  use.input_rank(0, 4);
+  use.output_is(0, upsampled(use, use.input(0)));
+}
+template <class Use> void check_upsample_gradient(const Use& use) {
+  use.output_rank(0, 4);
+  use.input_is(0, upsampled(use, use.output(0)));
+}
+
 // As many ports as there are tensors on this side of the operator, if the last port repeats.
 template <class Port> void repeat_last(std::vector<Port>& ports, size_t tensors) {
   if (!ports.empty() && ports.back().repeats && ports.size() < tensors) ports.resize(tensors, Port(ports.back()));

@@ -72,8 +72,8 @@ export function layerNorm(options: LayerOptions<LayerNormLayer> = {}): LayerNorm
 
 /**
  * Group normalisation of (C, H, W) (Wu and He, ECCV 2018): neighbouring channels in `groups` groups, each with the mean and variance of one sample. It
- * does not depend on the batch, so that it suits the smallest ones. `groups` is a divisor of C: 1 normalises the whole sample, C each channel by
- * itself. `epsilon` is 1e-5 and the first `gamma` 1 if left out.
+ * does not depend on the batch, which may have one sample. `groups` is a divisor of C: 1 normalises the whole sample, C each channel by itself.
+ * `epsilon` is 1e-5 and the first `gamma` 1 if left out.
  */
 export function groupNorm(groups: number, options: LayerOptions<GroupNormLayer, 'groups'> = {}): GroupNormLayer {
   return { kind: 'groupNorm', groups, ...optionsOf('groupNorm', options) }

@@ -1,11 +1,13 @@
 import { elements, type NoAttributes } from '../graph.js'
-import type { LayerOptions, Named } from '../layer.js'
+import { pairOf } from '../layer-checks.js'
+import type { LayerOptions, Named, Pair } from '../layer.js'
 import { defineLayers, optionsOf } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
-import { backwardBy, defineComposable } from './table.js'
+import { backwardBy, defineComposable, perElement } from './table.js'
 
-/** Operators that give their input another shape and compute nothing. */
+/** Operators that give their input another shape, whose elements are those of the input or 0. */
 
+type UpsampleAttributes = { readonly factor: readonly number[] }
 type SubsamplePadAttributes = { readonly stride: number; readonly before: number; readonly after: number }
 
 declare module '../graph.js' {
@@ -16,6 +18,10 @@ declare module '../graph.js' {
     subsamplePad: SubsamplePadAttributes
     /** gy -> gx */
     subsamplePadBackward: SubsamplePadAttributes
+    /** x (N,C,H,W) -> y (N,C,H*factor[0],W*factor[1]) */
+    upsample2d: UpsampleAttributes
+    /** gy -> gx */
+    upsample2dBackward: UpsampleAttributes
   }
 }
 
@@ -23,6 +29,7 @@ declare module '../layer.js' {
   interface Layers {
     flatten: FlattenLayer
     subsamplePad: SubsamplePadLayer
+    upsample2d: Upsample2dLayer
   }
 }
 
@@ -36,6 +43,12 @@ export interface SubsamplePadLayer extends Named {
   readonly stride: number
   readonly before: number
   readonly after: number
+}
+
+/** Every pixel several times along each axis. */
+export interface Upsample2dLayer extends Named {
+  readonly kind: 'upsample2d'
+  readonly factor: Pair
 }
 
 /** (C, H, W) to (C*H*W). */
@@ -52,6 +65,14 @@ export function subsamplePad(
 ): SubsamplePadLayer {
   return { kind: 'subsamplePad', stride, before, after, ...optionsOf('subsamplePad', options) }
 }
+
+/** Every pixel `factor` times along each axis, as the nearest neighbour of a larger image: (C, H, W) to (C, factor*H, factor*W). */
+export function upsample2d(factor: Pair, options: LayerOptions<Upsample2dLayer, 'factor'> = {}): Upsample2dLayer {
+  return { kind: 'upsample2d', factor, ...optionsOf('upsample2d', options) }
+}
+
+/** How many times as high and wide an image becomes at most. */
+const MOST_TIMES = 1024
 
 defineLayers({
   flatten: {
@@ -73,13 +94,25 @@ defineLayers({
       const shape = [batch, channels + before + after, Math.ceil(height / stride), Math.ceil(width / stride)]
       return to.result('subsamplePad', x, shape, { stride, before, after })
     }
+  },
+  upsample2d: {
+    stem: 'upsample',
+    properties: { factor: true },
+    build(layer, to, x) {
+      const [batch, channels, height, width] = to.image(x, 'put it before flatten')
+      const factor = pairOf(to.name, 'factor', layer.factor, 1)
+      if (Math.max(...factor) > MOST_TIMES) throw to.invalid('factor', layer.factor, `use at most ${MOST_TIMES}`)
+      return to.result('upsample2d', x, [batch, channels, factor[0] * height, factor[1] * width], { factor })
+    }
   }
 })
 
 defineComposable({
   reshape: { gradient: backwardBy('reshape'), onnx: reshapeNodes },
   subsamplePad: { gradient: backwardBy('subsamplePadBackward'), onnx: subsamplePadNodes },
-  subsamplePadBackward: {}
+  subsamplePadBackward: {},
+  upsample2d: { gradient: backwardBy('upsample2dBackward'), onnx: tileNodes },
+  upsample2dBackward: { flops: perElement(1) }
 })
 
 /** The first axis takes up the batch, whatever its size. */
@@ -105,6 +138,25 @@ function subsamplePadNodes({ name, inputs, output, shapes, attributes }: OnnxOpe
       [part('axes')]: [2, 3],
       [part('steps')]: [stride, stride],
       [part('pads')]: [0, before, 0, 0, 0, after, 0, 0]
+    }
+  }
+}
+
+/** Each row and each column is repeated along an axis of its own. */
+function tileNodes({ name, inputs, output, shapes, result, attributes }: OnnxOperator<UpsampleAttributes>): OnnxNodes {
+  const [, channels, height, width] = shapes[0] as [number, number, number, number]
+  const [rows, columns] = attributes.factor as [number, number]
+  const part = (suffix: string): string => `${output} ${suffix}`
+  return {
+    nodes: [
+      node('Reshape', `${name} apart`, [inputs[0]!, part('shape apart')], part('apart')),
+      node('Tile', `${name} tile`, [part('apart'), part('repeats')], part('tiled')),
+      node('Reshape', name, [part('tiled'), part('shape')], output)
+    ],
+    constants: {
+      [part('shape apart')]: [-1, channels, height, 1, width, 1],
+      [part('repeats')]: [1, 1, 1, rows, 1, columns],
+      [part('shape')]: [-1, ...result.slice(1)]
     }
   }
 }

@@ -21,7 +21,8 @@ import {
   sigmoid,
   stochasticDepth,
   subsamplePad,
-  tanh
+  tanh,
+  upsample2d
 } from '../../../src/model/layers.js'
 import type { Layer } from '../../../src/model/layer.js'
 import type { Model } from '../../../src/model/model.js'
@@ -79,7 +80,7 @@ interface Pick {
 }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.integer({ min: 0, max: 17 }),
+  kind: fc.integer({ min: 0, max: 18 }),
   channels: fc.integer({ min: 1, max: 5 }),
   kernel: fc.integer({ min: 1, max: 3 }),
   flag: fc.boolean(),
@@ -147,6 +148,13 @@ function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Lay
       layers.push(groupNorm(groups, { epsilon: 0.01 }), ...(stride === 2 ? [relu()] : []))
     } else if (kind === 17) {
       layers.push(residual({ body: [conv2d(channels, 3, { padding: 1 }), groupNorm(1, { epsilon: 0.01 })], relu: flag }))
+    } else if (kind === 18 && height * width <= 64) {
+      const small = [maxPool2d(1, { stride: 2 }), conv2d(filters, 1), upsample2d(2)]
+      // The level of a U-Net where the image can be halved, otherwise a larger image.
+      const even = height % 2 === 0 && width % 2 === 0
+      layers.push(even ? concat([[], small]) : upsample2d([stride, 1]))
+      if (even) channels += filters
+      else height *= stride
     }
   }
   return layers

@@ -259,6 +259,19 @@ const globalCases: Use[] = IMAGES.map((shape) => ({
   outputs: { y: activation(shape[0], shape[1]) }
 }))
 
+const upsampleCases: Use[] = IMAGES.flatMap(([n, c, h, w]) =>
+  [
+    [2, 2],
+    [3, 1],
+    [1, 2]
+  ].map(([rows, columns]) => ({
+    name: `${n}x${c}x${h}x${w} times ${rows}x${columns}`,
+    attributes: { factor: [rows!, columns!] },
+    inputs: { x: activation(n, c, h, w) },
+    outputs: { y: activation(n, c, h * rows!, w * columns!) }
+  }))
+)
+
 const subsampleCases: Use[] = IMAGES.flatMap(([n, c, h, w]) =>
   [
     { stride: 2, before: 8, after: 8 },
@@ -496,6 +509,12 @@ export const operatorTable: readonly OperatorRow[] = [
     magnitude: magnitude.exact,
     cases: subsampleCases,
     backward: [{ kind: 'subsamplePadBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.exact }]
+  },
+  {
+    kind: 'upsample2d',
+    magnitude: magnitude.exact,
+    cases: upsampleCases,
+    backward: [{ kind: 'upsample2dBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.absolute }]
   },
   { kind: 'add', magnitude: magnitude.absolute, cases: addCases, backward: [] },
   { kind: 'reshape', magnitude: magnitude.exact, cases: reshapeCases, backward: [] },

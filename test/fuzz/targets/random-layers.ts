@@ -19,7 +19,8 @@ import {
   residual,
   sigmoid,
   stochasticDepth,
-  subsamplePad
+  subsamplePad,
+  upsample2d
 } from '../../../src/model/layers.js'
 import type { Layer, Pair } from '../../../src/model/layer.js'
 
@@ -51,6 +52,7 @@ const changing: fc.Arbitrary<Layer> = fc.oneof(
   fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => maxPool2d(kernel, options)),
   fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => avgPool2d(kernel, options)),
   fc.tuple(small, padding, padding).map((numbers) => subsamplePad(...numbers)),
+  either(small).map((factor) => upsample2d(factor)),
   fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()).map(([features, bias]) => linear(features, { bias })),
   fc.constantFrom(flatten(), globalAvgPool(), globalAvgPool({ keepAxes: true }))
 )
