@@ -47,15 +47,24 @@ export interface Window {
   readonly kernel: [number, number]
   readonly stride: [number, number]
   readonly padding: [number, number]
+  /** Between the pixels of neighbouring weights; 1 if left out. */
+  readonly dilation?: [number, number]
 }
 
 /** How many windows fit into (..., H, W) in each direction; a rest at the end is left out. */
-export function windowsOf(layer: string, sample: readonly number[], { kernel, stride, padding }: Window): [number, number] {
+export function windowsOf(
+  layer: string,
+  sample: readonly number[],
+  { kernel, stride, padding, dilation = [1, 1] }: Window
+): [number, number] {
   const along = (axis: 0 | 1): number => {
     const extent = sample[1 + axis]! + 2 * padding[axis]
-    if (kernel[axis] > extent)
-      throw shapeMismatch(layer, sample, `its kernel ${shownShape(kernel)} does not fit: use a smaller kernel or more padding`)
-    return Math.floor((extent - kernel[axis]) / stride[axis]) + 1
+    const window = dilation[axis] * (kernel[axis] - 1) + 1
+    if (window > extent) {
+      const dilated = Math.max(...dilation) > 1 ? ` with dilation ${shownShape(dilation)}` : ''
+      throw shapeMismatch(layer, sample, `its kernel ${shownShape(kernel)}${dilated} does not fit: use a smaller kernel or more padding`)
+    }
+    return Math.floor((extent - window) / stride[axis]) + 1
   }
   return [along(0), along(1)]
 }

@@ -64,6 +64,14 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
     [[3, 2, 3, 3], [2]],
     CONVOLUTION
   ],
+  ['a dilation is 0', 'conv2d', [[1, 2, 5, 5], [3, 2, 3, 3], null], [[1, 3, 3, 3]], { ...CONVOLUTION, dilation: [0, 1] }],
+  [
+    'the image is smaller than a dilated kernel',
+    'conv2d',
+    [[1, 2, 5, 5], [3, 2, 3, 3], null],
+    [[1, 3, 3, 3]],
+    { ...CONVOLUTION, dilation: [3, 1] }
+  ],
   ['features disagree', 'linear', [[2, 5], [3, 4], null], [[2, 3]], { relu: 0 }],
   [
     'batches disagree',

@@ -52,6 +52,12 @@ function imageModel(name: string, input: readonly number[], ...layers: Layer[]):
 const others: readonly Model[] = [
   resnet(cifar, { depth: 20, shortcut: 'B' }),
   imageModel('convolutions', [6, 9, 7], conv2d(8, [3, 2], { stride: [2, 1], padding: [1, 0], groups: 2 }), conv2d(9, 1, { bias: false })),
+  imageModel(
+    'dilated convolutions',
+    [3, 9, 8],
+    conv2d(4, 3, { padding: [2, 1], dilation: [2, 1] }),
+    conv2d(4, [2, 3], { dilation: 3, groups: 2 })
+  ),
   imageModel('max pool', [2, 9, 7], maxPool2d([3, 2], { stride: [2, 1], padding: [1, 0] })),
   imageModel('average pool', [2, 9, 7], avgPool2d([3, 2], { stride: [1, 2], padding: [1, 1] })),
   imageModel('batch norm', [3, 5, 5], batchNorm2d({ epsilon: 0.1 }), relu(), flatten(), dropout(0.5), linear(4, { bias: false })),

@@ -146,6 +146,13 @@ describe('a model that cannot be', () => {
       'layer conv1: received input (4, 9, 7); its 3 groups'
     ],
     ['groups that do not divide the filters', [conv2d(5, 1, { groups: 2 })], 'INVALID_MODEL', 'layer conv1: groups: received 2'],
+    [
+      'a dilated kernel that does not fit',
+      [conv2d(1, 3, { dilation: 8 })],
+      'SHAPE_MISMATCH',
+      'its kernel (3, 3) with dilation (8, 8) does not fit: use a smaller kernel or more padding'
+    ],
+    ['no dilation', [conv2d(1, 3, { dilation: 0 })], 'INVALID_MODEL', 'layer conv1: dilation: received 0'],
     ['no filters', [conv2d(0, 1)], 'INVALID_MODEL', 'layer conv1: filters: received 0; use a whole number of at least 1'],
     ['half a stride', [maxPool2d(2, { stride: 0.5 })], 'INVALID_MODEL', 'layer pool1: stride: received 0.5'],
     ['padding beyond the kernel', [avgPool2d(3, { padding: 2 })], 'INVALID_MODEL', 'layer pool1: padding: received 2'],
@@ -264,7 +271,7 @@ describe('a model that cannot be', () => {
       'a property that is mistyped',
       [conv2d(2, 3, { pading: 1 } as object)],
       'INVALID_MODEL',
-      'model test: layers.0.pading: received 1; use only filters, kernel, stride, padding, groups, bias, initialiser, biasInitialiser, name, frozen; did you mean padding?'
+      'model test: layers.0.pading: received 1; use only filters, kernel, stride, padding, dilation, groups, bias, initialiser, biasInitialiser, name, frozen; did you mean padding?'
     ],
     ['a property of another kind, deep inside', [residual({ body: [{ ...relu(), slope: 1 } as Layer] })], 'INVALID_MODEL', 'body.0.slope:'],
     ['an image before the softmax', [conv2d(2, 1)], 'SHAPE_MISMATCH', 'layer conv1: gives (2, 9, 7) to the softmax'],

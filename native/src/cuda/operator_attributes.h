@@ -12,9 +12,11 @@ inline int whole(const Attributes& attributes, const char* name) { return static
 
 inline Window window_of(const Attributes& attributes, int rows, int columns) {
   const auto &stride = attributes.list("stride"), &padding = attributes.list("padding");
+  const auto dilation = attributes.list("dilation", {1, 1});
   return {{rows, columns},
           {static_cast<int>(stride.at(0)), static_cast<int>(stride.at(1))},
-          {static_cast<int>(padding.at(0)), static_cast<int>(padding.at(1))}};
+          {static_cast<int>(padding.at(0)), static_cast<int>(padding.at(1))},
+          {static_cast<int>(dilation.at(0)), static_cast<int>(dilation.at(1))}};
 }
 
 inline Window window_of(const Attributes& attributes) {

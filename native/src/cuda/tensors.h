@@ -43,13 +43,13 @@ struct Pixel {
 
 // A sliding window, as convolutions and poolings have it.
 struct Window {
-  int kernel[2], stride[2], padding[2];
+  int kernel[2], stride[2], padding[2], dilation[2];
 
   // The input of tap k of output o; outside of [0, input) it is padding.
-  EVERYWHERE int input_of(int axis, int o, int k) const { return o * stride[axis] + k - padding[axis]; }
+  EVERYWHERE int input_of(int axis, int o, int k) const { return o * stride[axis] + k * dilation[axis] - padding[axis]; }
   // The output whose tap k has the input i, or -1.
   EVERYWHERE int output_of(int axis, int i, int k, int outputs) const {
-    const int start = i + padding[axis] - k;
+    const int start = i + padding[axis] - k * dilation[axis];
     if (start < 0 || start % stride[axis] != 0 || start / stride[axis] >= outputs) return -1;
     return start / stride[axis];
   }

@@ -9,6 +9,8 @@ import { affineFlops, affineGradient, weightAndBias } from './weights.js'
 type ConvolutionAttributes = {
   readonly stride: readonly number[]
   readonly padding: readonly number[]
+  /** Pixels from one weight's to the next's; 1 if left out. */
+  readonly dilation?: readonly number[]
   readonly groups: number
   readonly relu: number
 }
@@ -37,11 +39,16 @@ export interface Conv2dLayer extends Named, Initialised {
   readonly kernel: Pair
   readonly stride?: Pair
   readonly padding?: Pair
+  /** Pixels from one weight's to the next's; 1 if left out. */
+  readonly dilation?: Pair
   readonly groups?: number
   readonly bias?: boolean
 }
 
-/** A 2-D convolution over (C, H, W); square kernels and strides may be given as one number. */
+/**
+ * A 2-D convolution over (C, H, W); square kernels and strides may be given as one number. With a `dilation` of d the kernel takes every d-th pixel along
+ * both axes (Yu and Koltun, ICLR 2016).
+ */
 export function conv2d(filters: number, kernel: Pair, options: LayerOptions<Conv2dLayer, 'filters' | 'kernel'> = {}): Conv2dLayer {
   return { kind: 'conv2d', filters, kernel, ...optionsOf('conv2d', options) }
 }
@@ -54,6 +61,7 @@ defineLayers({
       kernel: true,
       stride: true,
       padding: true,
+      dilation: true,
       groups: true,
       bias: true,
       initialiser: true,
@@ -65,10 +73,11 @@ defineLayers({
       const groups = to.wholeNumber('groups', layer.groups ?? 1, 1)
       if (filters % groups) throw to.invalid('groups', groups, `use a divisor of its ${filters} filters`)
       if (channels % groups) throw to.mismatch(x, `its ${groups} groups must divide the channels: change groups`)
-      const window: Window = {
+      const window: Required<Window> = {
         kernel: pairOf(to.name, 'kernel', layer.kernel, 1),
         stride: pairOf(to.name, 'stride', layer.stride ?? 1, 1),
-        padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0)
+        padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0),
+        dilation: pairOf(to.name, 'dilation', layer.dilation ?? 1, 1)
       }
       const extents = windowsOf(to.name, [channels, ...extent], window)
       const weights = weightAndBias(layer, to, [filters, channels / groups, ...window.kernel])
@@ -76,7 +85,14 @@ defineLayers({
         'conv2d',
         x,
         [batch, filters, ...extents],
-        { stride: window.stride, padding: window.padding, groups, relu: 0 },
+        {
+          stride: window.stride,
+          padding: window.padding,
+          // Kernels of our own take no operator that has one.
+          ...(Math.max(...window.dilation) > 1 && { dilation: window.dilation }),
+          groups,
+          relu: 0
+        },
         weights
       )
     }
@@ -90,8 +106,13 @@ defineComposable({
     flops: affineFlops.forward,
     // ONNX gives the padding before every axis, then after.
     onnx: (operator) => {
-      const { stride, padding, groups } = operator.attributes
-      return one('Conv', operator, { strides: stride, pads: [...padding, ...padding], group: groups })
+      const { stride, padding, dilation, groups } = operator.attributes
+      return one('Conv', operator, {
+        strides: stride,
+        pads: [...padding, ...padding],
+        ...(dilation && { dilations: dilation }),
+        group: groups
+      })
     }
   },
   conv2dBackwardData: { flops: affineFlops.backwardData },

@@ -80,7 +80,7 @@ interface Pick {
 }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.integer({ min: 0, max: 18 }),
+  kind: fc.integer({ min: 0, max: 19 }),
   channels: fc.integer({ min: 1, max: 5 }),
   kernel: fc.integer({ min: 1, max: 3 }),
   flag: fc.boolean(),
@@ -111,6 +111,7 @@ function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Lay
     }
     if (kind === 0) shrink(conv2d(filters, kernel, { stride, padding, bias: flag }), filters)
     else if (kind === 1) shrink(conv2d(channels, kernel, { stride, padding, groups: channels }), channels)
+    else if (kind === 19) layers.push(conv2d(channels, 3, { padding: [stride, 2], dilation: [stride, 2], bias: flag }))
     else if (kind === 2) layers.push(batchNorm2d({ epsilon: 0.01 }), ...(flag ? [relu()] : []))
     else if (kind === 3) layers.push(relu())
     else if (kind === 4) shrink(maxPool2d(kernel, { stride, padding }), channels)

@@ -4,6 +4,7 @@ import { activation, label, positive, wide, type OperatorCase, type Port } from 
 import {
   averageCases,
   convolutionCases,
+  dilatedCases,
   narrowGroupCases,
   maximumCases,
   planeCases,
@@ -347,6 +348,7 @@ export const operatorTable: readonly OperatorRow[] = [
     magnitude: magnitude.absolute,
     cases: [
       ...convolutionCases,
+      ...dilatedCases,
       ...narrowGroupCases,
       ...unfilledCases,
       ...planeCases,

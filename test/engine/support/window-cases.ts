@@ -13,19 +13,22 @@ interface Convolution {
   readonly kernel: Pair
   readonly stride?: Pair
   readonly padding?: Pair
+  readonly dilation?: Pair
   readonly groups?: number
 }
 
-function convolution({ image, filters, kernel, stride = [1, 1], padding = [0, 0], groups = 1 }: Convolution): Use[] {
+function convolution({ image, filters, kernel, stride = [1, 1], padding = [0, 0], dilation = [1, 1], groups = 1 }: Convolution): Use[] {
   const [n, c, h, w] = image
-  const y = activation(n, filters, extent(h, kernel[0], stride[0], padding[0]), extent(w, kernel[1], stride[1], padding[1]))
+  const [rows, columns] = [0, 1].map((axis) => dilation[axis]! * (kernel[axis]! - 1) + 1) as unknown as Pair
+  const y = activation(n, filters, extent(h, rows, stride[0], padding[0]), extent(w, columns, stride[1], padding[1]))
+  const dilated = Math.max(...dilation) > 1
   return [
     { bias: false, relu: 0 },
     { bias: true, relu: 0 },
     { bias: true, relu: 1 }
   ].map(({ bias, relu }) => ({
-    name: `${image.join('x')} to ${filters}, ${kernel.join('x')} stride ${stride.join()} padding ${padding.join()} groups ${groups}${bias ? ' with bias' : ''}${relu ? ' with relu' : ''}`,
-    attributes: { stride, padding, groups, relu },
+    name: `${image.join('x')} to ${filters}, ${kernel.join('x')} stride ${stride.join()} padding ${padding.join()}${dilated ? ` dilation ${dilation.join()}` : ''} groups ${groups}${bias ? ' with bias' : ''}${relu ? ' with relu' : ''}`,
+    attributes: { stride, padding, ...(dilated && { dilation }), groups, relu },
     inputs: { x: activation(...image), w: wide(filters, c / groups, ...kernel), b: bias ? wide(filters) : null },
     outputs: { y }
   }))
@@ -62,6 +65,18 @@ export const convolutionCases: readonly Use[] = [
   ...[2, 8, 15, 17, 24, 31, 48, 70].map((channels) =>
     convolution({ image: [2, channels, 5, 6], filters: channels + 1, kernel: [3, 3], padding: [1, 1] })
   )
+].flat()
+
+/** Shapes of which our own kernels take those without dilation, and odd ones. */
+export const dilatedCases: readonly Use[] = [
+  convolution({ image: [2, 16, 9, 9], filters: 16, kernel: [3, 3], padding: [2, 2], dilation: [2, 2] }),
+  convolution({ image: [1, 32, 8, 7], filters: 48, kernel: [3, 3], padding: [4, 1], dilation: [4, 1] }),
+  convolution({ image: [2, 32, 9, 9], filters: 32, kernel: [3, 3], stride: [2, 2], padding: [2, 2], dilation: [2, 2] }),
+  convolution({ image: [2, 32, 7, 9], filters: 32, kernel: [3, 3], padding: [3, 3], dilation: [3, 3], groups: 32 }),
+  convolution({ image: [2, 32, 6, 6], filters: 32, kernel: [3, 3], padding: [2, 2], dilation: [2, 2], groups: 4 }),
+  convolution({ image: [2, 3, 11, 6], filters: 5, kernel: [3, 2], stride: [2, 1], padding: [1, 0], dilation: [3, 4] }),
+  convolution({ image: [3, 5, 5, 5], filters: 7, kernel: [3, 3], dilation: [2, 2] }),
+  convolution({ image: [2, 16, 4, 4], filters: 32, kernel: [1, 1], dilation: [2, 2] })
 ].flat()
 
 /** A filter of 3x3 for each channel, if nothing else is said. */

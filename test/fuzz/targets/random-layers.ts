@@ -45,6 +45,7 @@ const changing: fc.Arbitrary<Layer> = fc.oneof(
       features: fc.integer({ min: 1, max: 9 }),
       ...window,
       padding: paddings,
+      dilation: fc.constantFrom(1, 1, 2),
       groups: fc.constantFrom(1, 1, 2),
       bias: fc.boolean()
     })

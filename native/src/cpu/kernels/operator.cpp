@@ -71,6 +71,8 @@ Operator spelt_out(const Operator& op, const LoweringRequest& request) {
 }  // namespace
 
 bool takes(const Operator& op, const LoweringRequest& request) {
+  // Our convolutions take neighbouring pixels.
+  if (request.attributes.has("dilation")) return false;
   return !op.takes || op.takes(request, layout_of(op, request, storage_of(request)));
 }
 

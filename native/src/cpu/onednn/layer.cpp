@@ -21,7 +21,11 @@ void require(bool holds, const std::string& kind, const Layer& layer, const char
                                      ", y " + shown(layer.tensors[kY].shape) + "; " + fix);
 }
 
-int64_t out_extent(int64_t in, int64_t kernel, int64_t stride, int64_t padding) { return (in + 2 * padding - kernel) / stride + 1; }
+// Of an image that is smaller than the window: 0 or less.
+int64_t out_extent(int64_t in, int64_t window, int64_t stride, int64_t padding) {
+  const int64_t room = in + 2 * padding - window;
+  return room < 0 ? 0 : room / stride + 1;
+}
 
 void check_convolution(const std::string& kind, const Layer& layer) {
   const auto &x = layer.tensors[kX].shape, &w = layer.tensors[kW].shape, &y = layer.tensors[kY].shape;
@@ -32,9 +36,11 @@ void check_convolution(const std::string& kind, const Layer& layer) {
   require(layer.groups > 0 && w[0] % layer.groups == 0 && x[1] == w[1] * layer.groups, kind, layer,
           "channels of x are groups times the second extent of w, and groups divide the first");
   require(y[0] == x[0] && y[1] == w[0], kind, layer, "y has the batch of x and the first extent of w as channels");
+  require(g.skipped.size() == 2 && g.skipped[0] >= 0 && g.skipped[1] >= 0, kind, layer, "dilation is two numbers, at least 1");
   for (size_t d = 0; d < 2; ++d) {
-    require(y[2 + d] > 0 && y[2 + d] == out_extent(x[2 + d], w[2 + d], g.strides[d], g.padding[d]), kind, layer,
-            "height and width of y are (in + 2*padding - kernel)/stride + 1");
+    const int64_t window = (w[2 + d] - 1) * (g.skipped[d] + 1) + 1;
+    require(y[2 + d] > 0 && y[2 + d] == out_extent(x[2 + d], window, g.strides[d], g.padding[d]), kind, layer,
+            "height and width of y are (in + 2*padding - dilation*(kernel - 1) - 1)/stride + 1");
   }
 }
 
@@ -140,7 +146,9 @@ Layer layer_of(const std::string& kind, const Attributes& attributes, const std:
   layer.relu = attributes.number("relu", 0) != 0;
   if (layer.convolution) {
     layer.groups = static_cast<int64_t>(attributes.number("groups", 1));
-    layer.geometry = {pair_of(attributes.list("stride")), pair_of(attributes.list("padding"))};
+    layer.geometry = {pair_of(attributes.list("stride")), pair_of(attributes.list("padding")),
+                      pair_of(attributes.list("dilation", {1, 1}))};
+    for (int64_t& skipped : layer.geometry.skipped) --skipped;
   }
   for (int role = 0; role < kRoles; ++role) {
     const Position at = position_of(layer.pass, static_cast<Role>(role));

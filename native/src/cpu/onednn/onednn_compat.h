@@ -9,6 +9,7 @@ namespace arbalest::onednn {
 
 struct ConvolutionGeometry {
   dnnl::memory::dims strides, padding;
+  dnnl::memory::dims skipped;  // pixels between those of two neighbouring weights: the dilation less 1
 };
 
 // x, w, b and y of one layer; gradients are in the positions of their tensors.
@@ -30,22 +31,31 @@ inline void append_relu(dnnl::post_ops& operations) { operations.append_eltwise(
 
 inline dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::engine& engine, const LayerDescriptors& d,
                                                                      const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
-  return {
-      engine, dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding,
-      attr};
+  return {engine,
+          dnnl::prop_kind::forward_training,
+          dnnl::algorithm::convolution_direct,
+          d.x,
+          d.w,
+          d.b,
+          d.y,
+          g.strides,
+          g.skipped,
+          g.padding,
+          g.padding,
+          attr};
 }
 
 inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data(const dnnl::engine& engine, const LayerDescriptors& d,
                                                                                  const ConvolutionGeometry& g,
                                                                                  const dnnl::primitive_attr& attr,
                                                                                  const dnnl::convolution_forward::primitive_desc& forward) {
-  return {engine, dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.padding, g.padding, forward, attr};
+  return {engine, dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.skipped, g.padding, g.padding, forward, attr};
 }
 
 inline dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const dnnl::engine& engine, const LayerDescriptors& d, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  return {engine, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding, forward, attr};
+  return {engine, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.skipped, g.padding, g.padding, forward, attr};
 }
 
 inline dnnl::inner_product_forward::primitive_desc linear_forward(const dnnl::engine& engine, const LayerDescriptors& d,
@@ -83,7 +93,8 @@ inline void append_relu(dnnl::post_ops& operations) { operations.append_eltwise(
 
 inline dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::engine& engine, const LayerDescriptors& d,
                                                                      const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding},
+  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.skipped, g.padding,
+           g.padding},
           attr,
           engine};
 }
@@ -92,13 +103,13 @@ inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data
                                                                                  const ConvolutionGeometry& g,
                                                                                  const dnnl::primitive_attr& attr,
                                                                                  const dnnl::convolution_forward::primitive_desc& forward) {
-  return {{dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.padding, g.padding}, attr, engine, forward};
+  return {{dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.skipped, g.padding, g.padding}, attr, engine, forward};
 }
 
 inline dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const dnnl::engine& engine, const LayerDescriptors& d, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  return {{dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding}, attr, engine, forward};
+  return {{dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.skipped, g.padding, g.padding}, attr, engine, forward};
 }
 
 inline dnnl::inner_product_forward::primitive_desc linear_forward(const dnnl::engine& engine, const LayerDescriptors& d,

@@ -14,6 +14,7 @@ int64_t groups_of(const Attributes& attributes) { return static_cast<int64_t>(at
 Shape result_of(const Request& request, const Shape& x, const Shape& w) {
   request.whole_pair("stride", 1);
   request.whole_pair("padding", 0);
+  if (request.attributes().has("dilation")) request.whole_pair("dilation", 1);
   const int64_t groups = request.attributes().has("groups") ? request.whole("groups", 1, w[0]) : 1;
   if (x[1] != w[1] * groups || w[0] % groups != 0) {
     request.refuse("weights of " + std::to_string(groups) + " groups", shown(w) + " for channels " + std::to_string(x[1]),

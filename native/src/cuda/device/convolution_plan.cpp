@@ -72,8 +72,8 @@ std::string key_of(const ConvolutionTensors& tensors, const Attributes& attribut
     key += tensor->spec.type == Type::bf16 ? " bf16" : tf32 ? " tf32" : " f32";
     for (int64_t extent : tensor->shape()) key += "," + std::to_string(extent);
   }
-  for (const char* name : {"stride", "padding"})
-    for (double value : attributes.list(name)) key += " " + std::to_string(static_cast<int>(value));
+  for (const char* name : {"stride", "padding", "dilation"})
+    for (double value : attributes.list(name, {})) key += " " + std::to_string(static_cast<int>(value));
   return key;
 }
 
@@ -110,7 +110,9 @@ void ConvolutionPlan::build(const ConvolutionTensors& tensors, const Window& win
   const Type type = x.spec.type;
   graph_.set_io_data_type(type_of(type)).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
   const auto options = [&](auto conv) {
-    return conv.set_padding({window.padding[0], window.padding[1]}).set_stride({window.stride[0], window.stride[1]}).set_dilation({1, 1});
+    return conv.set_padding({window.padding[0], window.padding[1]})
+        .set_stride({window.stride[0], window.stride[1]})
+        .set_dilation({window.dilation[0], window.dilation[1]});
   };
   if (direction == Direction::forward)
     finish(graph_.conv_fprop(described(graph_, x, kX), described(graph_, w, kW), options(fe::graph::Conv_fprop_attributes())), y, kY);

@@ -178,7 +178,8 @@ MadeKernel make_image(const OperatorSpec& spec, const Tensor& x, const Tensor& w
 }  // namespace
 
 bool is_tile_convolution(Type precision, const Shape& x, const Shape& w, const Shape& y, const Attributes& attributes) {
-  if (precision != Type::bf16 || attributes.number("groups", 1) != 1 || w.at(2) != 3 || w.at(3) != 3) return false;
+  if (precision != Type::bf16 || attributes.number("groups", 1) != 1 || attributes.has("dilation")) return false;
+  if (w.at(2) != 3 || w.at(3) != 3) return false;
   const Window window = window_of(attributes, 3, 3);
   const int stride = window.stride[0];
   if (stride != window.stride[1] || stride > 2 || window.padding[0] != 1 || window.padding[1] != 1) return false;
