@@ -121,9 +121,10 @@ export class TunedPopulation implements PopulationControl {
     return true
   }
 
-  /** If memory does not hold the learners that train, the next change goes back to fewer. */
+  /** If memory does not hold the learners that train, the next change goes back to fewer; not where a program has taken over from the tuner. */
   leavesVacant(error: Error): boolean {
-    if (!(error instanceof ArbalestError) || error.code !== 'OUT_OF_MEMORY' || this.#learners <= this.#least) return false
+    const isFull = error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY'
+    if (!isFull || !this.#tunes || this.#learners <= this.#least) return false
     const decision = this.#tuner.retreat(this.#learners, `${learners(this.#learners)} are impossible: ${error.message}`)
     this.#pending = { decision, ready: true }
     return true

@@ -88,6 +88,20 @@ describe('a population that is tuned', () => {
     expect(population.isDue()).to.equal(false)
   })
 
+  it('has none to give up where a program has set the number of learners, or keeps it', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 4)
+    population.tune(false)
+    expect(population.leavesVacant(outOfMemory())).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+    population.tune(true)
+    await population.resize(3, 6)
+    expect(population.leavesVacant(outOfMemory())).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+    population.tune(true)
+    expect(population.leavesVacant(outOfMemory())).to.equal(true)
+  })
+
   it('ends those that were started for the next trial where the tuner is turned off', async () => {
     await using system = new ActorSystem()
     const { supervisor, idlers } = await idleSupervisor(system, 2)
