@@ -74,14 +74,14 @@ export class TunedPopulation implements PopulationControl {
     this.tune(false)
   }
 
-  /** The tuner begins anew with the learners that there are; without it those end that were started for its next decision. */
+  /** The tuner begins anew with the learners that there are: those end that were started for its next decision. */
   tune(on: boolean): void {
     this.#tunes = on
     this.#pending = undefined
     this.#meter.reset()
     this.#idle.take()
     if (on) this.#tuner = this.#newTuner(this.#learners)
-    else this.#options.run.prepare(this.#learners).catch(() => {})
+    this.#options.run.prepare(this.#learners).catch(() => {})
   }
 
   restBefore(): number {

@@ -102,24 +102,33 @@ describe('a population that is tuned', () => {
     expect(population.leavesVacant(outOfMemory())).to.equal(true)
   })
 
-  it('ends those that were started for the next trial where the tuner is turned off', async () => {
-    await using system = new ActorSystem()
-    const { supervisor, idlers } = await idleSupervisor(system, 2)
-    const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 2 }
-    const population = new TunedPopulation({ start: 2, tuning, run: supervisor.askWith({ deadline: Infinity }), refusal: () => undefined })
-    const left = { samples: 1e9, seconds: Infinity }
-    for (let look = 0; !population.isDue(); look++) {
-      const status = { round: look, iterations: look, position: 4 * look, notFiniteAt: -1, arrived: [], members: [0, 1] }
-      population.watch({ ...status, seconds: 0.02 * look, left })
-      await turn()
-    }
-    expect(idlers.length).to.be.above(2)
-    population.tune(false)
-    expect(population.isDue()).to.equal(false)
-    for (const idler of idlers.slice(2)) expect(await idler.exited).to.deep.equal({ kind: 'stopped' })
-    expect(population.schedule).to.deep.equal([{ round: 0, learners: 2 }])
-    expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([0, 1])
-  })
+  for (const [how, on] of [
+    ['off', false],
+    ['on again', true]
+  ] as const)
+    it(`ends those that were started for the next trial where the tuner is turned ${how}`, async () => {
+      await using system = new ActorSystem()
+      const { supervisor, idlers } = await idleSupervisor(system, 2)
+      const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 2 }
+      const population = new TunedPopulation({
+        start: 2,
+        tuning,
+        run: supervisor.askWith({ deadline: Infinity }),
+        refusal: () => undefined
+      })
+      const left = { samples: 1e9, seconds: Infinity }
+      for (let look = 0; !population.isDue(); look++) {
+        const status = { round: look, iterations: look, position: 4 * look, notFiniteAt: -1, arrived: [], members: [0, 1] }
+        population.watch({ ...status, seconds: 0.02 * look, left })
+        await turn()
+      }
+      expect(idlers.length).to.be.above(2)
+      population.tune(on)
+      expect(population.isDue()).to.equal(false)
+      for (const idler of idlers.slice(2)) expect(await idler.exited).to.deep.equal({ kind: 'stopped' })
+      expect(population.schedule).to.deep.equal([{ round: 0, learners: 2 }])
+      expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([0, 1])
+    })
 
   it('measures no window in which a learner was missing', async () => {
     await using system = new ActorSystem()
