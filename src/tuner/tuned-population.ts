@@ -78,8 +78,7 @@ export class TunedPopulation implements PopulationControl {
   tune(on: boolean): void {
     this.#tunes = on
     this.#pending = undefined
-    this.#meter.reset()
-    this.#idle.take()
+    this.#measureAnew()
     if (on) this.#tuner = this.#newTuner(this.#learners)
     this.#options.run.prepare(this.#learners).catch(() => {})
   }
@@ -116,8 +115,7 @@ export class TunedPopulation implements PopulationControl {
     this.#schedule = changedAt(this.#schedule, { round, learners: decision.to })
     this.#report(decision)
     this.#learners = decision.to
-    this.#meter.reset()
-    this.#idle.take()
+    this.#measureAnew()
     return true
   }
 
@@ -162,7 +160,14 @@ export class TunedPopulation implements PopulationControl {
 
   #refuse(reason: string): void {
     this.#pending = undefined
+    this.#measureAnew()
     this.#prepare(this.#tuner.refuse(reason))
+  }
+
+  /** What has been measured since the last window was beside other work: a learner was started, or ended. */
+  #measureAnew(): void {
+    this.#meter.reset()
+    this.#idle.take()
   }
 
   #report({ action, to, reason, figures }: Decision): void {

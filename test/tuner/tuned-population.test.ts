@@ -130,6 +130,42 @@ describe('a population that is tuned', () => {
       expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([0, 1])
     })
 
+  it('measures nothing while a learner is being started that then fails', async () => {
+    await using system = new ActorSystem()
+    let fail: (() => void) | undefined
+    const mayStart = (learner: number) => {
+      if (learner > 0) return new Promise<void>((_, reject) => (fail = () => reject(new RangeError('no thread'))))
+    }
+    const { supervisor } = await idleSupervisor(system, 1, mayStart)
+    const tuning = { most: 2, threshold: 0.04, window: 0.1, by: 1 }
+    const run = supervisor.askWith({ deadline: Infinity })
+    const population = new TunedPopulation({ start: 1, tuning, run, refusal: () => undefined })
+    const news: PopulationDecision[] = []
+    let [position, starting] = [0, 0]
+    for (let look = 0; look < 5000 && news.at(-1)?.action !== 'look'; look++) {
+      // Half as fast while another one starts.
+      position += fail ? 2 : 4
+      const left = { samples: 1e9, seconds: Infinity }
+      const status = { round: look, iterations: look, position, notFiniteAt: -1, arrived: [], members: [0] }
+      population.watch({ ...status, seconds: 0.02 * look, left })
+      if (fail && ++starting === 50) {
+        fail()
+        fail = undefined
+        starting = 0
+      }
+      news.push(...population.takeDecisions())
+      await turn()
+    }
+    expect(news.map(({ action, to }) => [action, to])).to.deep.equal([
+      ['settle', 1],
+      ['look', 1]
+    ])
+    expect(news[0]!.reason).to.match(/^2 learners are impossible: .*no thread.*; settled on 1 learner$/)
+    expect(news[1]!.reason).to.equal('no change for long; searching again')
+    expect(news[1]!.figures[0]!.samplesPerSecond).to.be.closeTo(200, 1e-6)
+    expect(news[1]!.figures[0]!.std).to.be.below(1e-6)
+  })
+
   it('measures no window in which a learner was missing', async () => {
     await using system = new ActorSystem()
     const population = await tuned(system, 4)
