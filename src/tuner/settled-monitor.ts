@@ -63,8 +63,8 @@ export class SettledMonitor {
     this.#idleWindows = idle !== undefined && idle >= (this.#idle ?? Infinity) + IDLE_PROCESSORS ? this.#idleWindows + 1 : 0
     if (moved !== 0) return movedBy(moved)
     if (this.#mismatch) return this.#mismatch
-    if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; searching again', first: 'up', both: false }
     if (this.#windows >= this.#routine) return { reason: 'no change for long; searching again', first: 'up', both: true }
+    if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; searching again', first: 'up', both: false }
     return undefined
   }
 

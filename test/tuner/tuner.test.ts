@@ -354,6 +354,18 @@ describe('the tuner', () => {
     expect(run.learners).to.equal(2)
   })
 
+  it('looks again after a long time also where processors are idle and there can be no more learners', () => {
+    const run = new SimulatedRun(new Tuner({ start: 2, most: 2 }), { curve: (k) => k, noise: 0.01, seed: 3 })
+    run.windows(60)
+    expect(run.learners).to.equal(2)
+    // One alone has become faster, which nothing but a search can show.
+    run.curve = (k) => (k === 1 ? 3 : 2)
+    run.idle = 1
+    run.windows(300)
+    expect(run.decisions.map(({ action, reason }) => [action, reason])).to.deep.include(['look', 'no change for long; searching again'])
+    expect(run.learners).to.equal(1)
+  })
+
   it('gives its reasons in words, with figures', () => {
     const run = new SimulatedRun(new Tuner({ start: 1, most: 4 }), {
       curve: (k) => 5400 * [1, 2, 1.8, 1.75][k - 1]!,
