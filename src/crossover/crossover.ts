@@ -34,7 +34,7 @@ export interface JobFailedEvent {
 /** The end of all jobs. */
 export interface CrossoverFinishedEvent {
   readonly event: 'finished'
-  /** How the device was shared last, while several jobs trained. */
+  /** How the jobs that trained together longest shared the device last: all of them, unless one has ended soon. */
   readonly policy: SharingPolicy
   /** Whether the jobs were together for long enough to be measured. Otherwise `gain`, `jain` and each `slowdown` are 1. */
   readonly measured: boolean

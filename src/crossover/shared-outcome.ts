@@ -38,11 +38,13 @@ interface SharedDevice {
 }
 
 /** That of the set of jobs that was measured longest; all jobs were together there, unless one has ended soon. */
-export function outcomeOf(sets: readonly MeasuredSet[], { policy, shares, sharesLink, figures }: SharedDevice): SharedOutcome {
+export function outcomeOf(sets: readonly MeasuredSet[], { policy: last, shares, sharesLink, figures }: SharedDevice): SharedOutcome {
   const longest = sets.reduce<MeasuredSet | undefined>(
     (one, other) => (one && one.findings.length >= other.findings.length ? one : other),
     undefined
   )
+  // Fewer jobs may have shared the device otherwise afterwards.
+  const policy = longest?.findings.at(-1)?.policy ?? last
   const findings = longest?.findings.filter((finding) => finding.policy === policy) ?? []
   const times = longest?.alone?.times.filter((_, job) => longest.jobs.includes(job)) ?? []
   const paces = shares.map((_, job) => median(findings.map(({ rates }) => pacesOf(rates, longest!.alone!.rates)[job]!)))

@@ -200,6 +200,23 @@ describe('DeviceScheduler', () => {
     await outcome
   })
 
+  it('tells what was measured while all jobs were there, though fewer have shared the device otherwise afterwards', async () => {
+    const three: Speeds = { alone: [400, 400, 400], shared: [150, 150, 150], crossed: [200, 200, 200] }
+    const { events, outcome, until, end, lease } = scheduled(three)
+    await until(() => events.length === 1)
+    expect(events[0]).to.include({ policy: 'crossed' })
+    lease.change({ alone: [400, 400, 400], shared: [260, 260, 0], crossed: [200, 200, 0] })
+    end(2)
+    await until(() => events.length === 2)
+    expect(events[1]).to.include({ policy: 'shared' })
+    end(0)
+    end(1)
+    const { policy, measured, gain, jobs } = await outcome
+    expect({ policy, measured }).to.deep.equal({ policy: 'crossed', measured: true })
+    expect(gain).to.be.closeTo(1.5, 0.08)
+    for (const { slowdown } of jobs) expect(slowdown).to.be.closeTo(2, 0.15)
+  })
+
   it('has one job after the other by sequential, each to its end', async () => {
     const { events, outcome, until, end, lease, scheduler } = scheduled(CROSSING_WINS, { policy: 'sequential' })
     const aloneNow = () => lease.taken.at(-1)
