@@ -3,6 +3,7 @@ import { buildComposedGradient } from '../model/composed.js'
 import {
   elements,
   NONE,
+  sameShape,
   type ComposedGradient,
   type Graph,
   type Operator,
@@ -134,12 +135,16 @@ class ReversePass {
     if (!summands || !this.#reached.has(x)) return
     const given = this.#sum(summands, `${this.#writer.get(y).name}.gradient`)
     const found = buildComposedGradient(own, this.#writer, { x, y, gradient: given })
-    if (elements(this.#writer.get(found).shape) !== elements(this.#writer.get(x).shape))
+    const [wanted, { shape }] = [this.#writer.get(x), this.#writer.get(found)]
+    if (sameShape(shape, wanted.shape)) return this.#addSummand(x, found)
+    if (elements(shape) !== elements(wanted.shape))
       throw new ArbalestError(
         'SHAPE_MISMATCH',
-        `gradient of ${this.#writer.get(y).name}: it gives ${this.#writer.get(found).shape.join('x')} where its input is ${this.#writer.get(x).shape.join('x')}`
+        `gradient of ${this.#writer.get(y).name}: it gives ${shape.join('x')} where its input is ${wanted.shape.join('x')}`
       )
-    this.#addSummand(x, found)
+    const summand = this.#writer.value(this.#writer.freeName(`${own.layer}.gradient.shaped`), wanted.shape)
+    this.#writer.operator('reshape', `${own.layer}.gradient`, [found], [summand])
+    this.#addSummand(x, summand)
   }
 
   /** Parameters whose gradient is not written yet: the sum of what several operators give, or what an operator passes on. */

@@ -11,6 +11,7 @@ import { engine } from '../../src/engine/native.js'
 import { loadOperators, type ComposedOperator } from '../../src/model/composed.js'
 import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
 import {
+  batchNorm2d,
   causalSelfAttention,
   composed,
   conv2d,
@@ -92,6 +93,24 @@ describe('an operator of the user', () => {
     expect(off.length).to.be.greaterThan(0)
     for (const unit of off) expect(bias(second)[unit]).to.not.equal(0)
     expect([...second.all.subarray(72)]).to.deep.equal([...first.all.subarray(72)])
+  })
+
+  it('may give its own gradient in another shape, as of an image that it flattens', () => {
+    const gradientsWith = (shaped: (shape: readonly number[]) => readonly number[]) => {
+      const own = layerOf({
+        shape: (input) => input,
+        build: (builder, x) => builder.add('relu', [x], builder.shape(x)),
+        gradient: (builder, { gradient }) => builder.add('reshape', [gradient], shaped(builder.shape(gradient)))
+      })
+      const layers = [conv2d(3, 1), batchNorm2d(), residual({ body: [own] }), flatten(), linear(2)]
+      const image = defineModel({ name: 'own', input: [2, 4, 4], layers })
+      const program = compile(image, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
+      checkProgram(program)
+      return ran(program, [2, 4, 4]).all
+    }
+    const expected = gradientsWith((shape) => shape)
+    expect(expected.some((value) => value !== 0)).to.equal(true)
+    expect(gradientsWith(([batch, ...image]) => [batch!, elements(image)])).to.deep.equal(expected)
   })
 
   it('has the gradients of what it is composed of, also of operators that keep something for theirs', () => {
