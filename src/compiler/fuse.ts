@@ -29,7 +29,7 @@ function fuseRelus(graph: Graph): Graph {
     if (kind !== 'relu' && !('most' in bound)) return null
     const before = sole(relu.inputs[0]!)
     const row = before && operatorRow(before.kind)
-    if (!row || !('most' in bound ? row.endsInBoundedRelu : row.endsInRelu) || before.attributes.relu !== 0) return null
+    if (!row || !('most' in bound ? row.endsInBoundedRelu : row.endsInRelu) || endsInRelu(before)) return null
     const outputs = [relu.outputs[0]!, ...before.outputs.slice(1)]
     return { absorbed: before, fused: { ...before, outputs, attributes: { ...before.attributes, relu: 1, ...bound } } }
   })
@@ -41,13 +41,18 @@ function fuseResiduals(graph: Graph): Graph {
     for (const [body, shortcut] of [add.inputs, add.inputs.toReversed()]) {
       const norm = sole(body!)
       const position = norm && operatorRow(norm.kind).residualInput
-      if (position === undefined || body === shortcut || norm!.attributes.relu !== 0 || norm!.inputs[position] !== NONE) continue
+      if (position === undefined || body === shortcut || endsInRelu(norm!) || norm!.inputs[position] !== NONE) continue
       const inputs = norm!.inputs.with(position, shortcut!)
       const outputs = [add.outputs[0]!, ...norm!.outputs.slice(1)]
-      return { absorbed: norm!, fused: { ...norm!, inputs, outputs, attributes: { ...norm!.attributes, relu: add.attributes.relu! } } }
+      return { absorbed: norm!, fused: { ...norm!, inputs, outputs, attributes: { ...norm!.attributes, relu: add.attributes.relu ?? 0 } } }
     }
     return null
   })
+}
+
+/** Whether it ends in a ReLU already; where a composed operator does not say so, it does not. */
+function endsInRelu({ attributes }: Operator): boolean {
+  return (attributes.relu ?? 0) !== 0
 }
 
 interface Fusion {

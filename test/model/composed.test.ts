@@ -113,6 +113,26 @@ describe('an operator of the user', () => {
     expect(gradientsWith(([batch, ...image]) => [batch!, elements(image)])).to.deep.equal(expected)
   })
 
+  it('may add to a batch norm without saying that its sum ends in no ReLU', () => {
+    const gradientsOf = (...attributes: [] | [{ readonly relu: number }]) => {
+      const own = layerOf({
+        shape: (input) => input,
+        build: (builder, x) =>
+          builder.add('add', [x, builder.add('tanh', [moved(builder, x)], builder.shape(x))], builder.shape(x), ...attributes)
+      })
+      const layers = [conv2d(3, 1), batchNorm2d(), own, flatten(), linear(2)]
+      const program = compile(defineModel({ name: 'own', input: [2, 4, 4], layers }), lowering(), {
+        batch: 2,
+        mode: 'train',
+        precision: 'f32'
+      })
+      checkProgram(program)
+      return ran(program, [2, 4, 4]).all
+    }
+    const moved = (builder: OperatorBuilder, x: number) => builder.parameter('moved', builder.shape(x), { kind: 'constant', value: 1 })
+    expect(gradientsOf()).to.deep.equal(gradientsOf({ relu: 0 }))
+  })
+
   it('has the gradients of what it is composed of, also of operators that keep something for theirs', () => {
     const gradients = (input: readonly number[], layer: Layer) => {
       const own = defineModel({ name: 'own', input, layers: [linear(6), layer, flatten(), linear(2)] })
