@@ -74,9 +74,10 @@ export function group<const E extends Entries>(entries: E): OptionGroup<E> {
   return Object.assign(v.pipe(v.custom(isObject, fix), object, v.transform(given)), { entries }) as never
 }
 
-/** Whether a value can hold options: an array or a Map has elements instead. */
+/** Whether a value can hold options: an array or a Map has elements instead, and a Promise, a URL or a Date has none. */
 function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !(Symbol.iterator in value)
+  if (typeof value !== 'object' || value === null || Symbol.iterator in value) return false
+  return Object.keys(value).length > 0 || Object.prototype.toString.call(value) === '[object Object]'
 }
 
 function given(options: object): object {

@@ -55,6 +55,16 @@ describe('Options that are checked', () => {
       cores: 'give a list of cores',
       'shape.side': 'use a number from 1 to 2'
     })
+    // None has anything that could be an option: without this they would stand for all defaults.
+    for (const value of [Promise.resolve(), new Date(0), new URL('file:///rule.js'), /a/, new Error('a')])
+      expect(fixes({ until: value, optimiser: value }), String(value)).to.deep.equal({
+        until: 'give an object with some of monitor, steps',
+        optimiser: 'give an object with some of name, learningRate'
+      })
+    expect(check(options, { until: Object.create(null), optimiser: new (class Options {})() })).to.deep.equal({
+      until: {},
+      optimiser: { name: 'sgd' }
+    })
     expect(thrown(() => check(options, [], { path: 'options' })).message).to.match(
       /^options: received \[\]; give an object with some of optimiser, /
     )
