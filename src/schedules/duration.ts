@@ -21,7 +21,9 @@ export const duration: Schema<Duration> = kind(
 function isDuration(value: unknown): value is Duration {
   if (typeof value !== 'number' && (typeof value !== 'object' || value === null)) return false
   const parts = Object.entries(typeof value === 'number' ? { epochs: value } : value)
-  return parts.length === 1 && parts.every(([unit, length]) => Object.hasOwn(LONGEST, unit) && length > 0 && length <= LONGEST[unit]!)
+  const isLength = ([unit, length]: readonly [string, unknown]): boolean =>
+    Object.hasOwn(LONGEST, unit) && typeof length === 'number' && length > 0 && length <= LONGEST[unit]!
+  return parts.length === 1 && parts.every(isLength)
 }
 
 /** How often the duration has passed. */

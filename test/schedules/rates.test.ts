@@ -140,6 +140,8 @@ describe('the rate of a run', () => {
       ['optimiser.learningRate.period', { learningRate: step({ learningRate: 1, period: { fraction: 0 } }) }],
       ['optimiser.learningRate.period', { learningRate: step({ learningRate: 1, period: { fraction: 1.5 } }) }],
       ['optimiser.learningRate.duration', { learningRate: warmup({ fraction: 5 }, cosine({ learningRate: 1 })) }],
+      ['optimiser.learningRate.period', { learningRate: step({ learningRate: 1, period: { epochs: '5' as never } }) }],
+      ['optimiser.warmup', { warmup: { iterations: ['5'] as never } }],
       ['optimiser.warmup', { warmup: { fraction: 5 } }],
       [
         'optimiser.learningRate.milestones[1]',
