@@ -124,7 +124,8 @@ function ruleContext(settings: Settings, samples: number): RuleContext {
   const { until, population } = settings
   // Reckoned with the first population only: a tuned run does not know its later ones, but its repetition, which has them as its schedule, does.
   const timeline = timelineOf(settings, population.schedule.slice(0, 1))
-  const iterationAt = (epoch: number) => timeline.iterationBy(epoch * samples)
+  // The engine counts iterations in whole numbers; a run never comes so far.
+  const iterationAt = (epoch: number) => Math.min(Number.MAX_SAFE_INTEGER, timeline.iterationBy(epoch * samples))
   const iterations = Math.min(until.steps, iterationAt(until.epochs))
   return { learners: mostLearners({ schedule: population.schedule }), iterations, iterationAt }
 }

@@ -78,6 +78,19 @@ describe('a run’s schedule', () => {
     expect([4, 5, 13, 14].map((iteration) => learningRateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
   })
 
+  it('takes any epoch for the beginning of a longer period, also one that no run reaches', () => {
+    for (const startEpoch of [7, 1e15, 1e300, Number.MAX_VALUE]) {
+      const { rounds, iterationOf } = schedule(
+        { until: { epochs: 3 }, synchroniser: { name: 'post-local-sgd', period: 4, startEpoch } },
+        100
+      )
+      expect([rounds, iterationOf(rounds)], String(startEpoch)).to.deep.equal([30, 30])
+      const settings = settingsOf({ model: 'mlp', learners: 2, batch: 5, synchroniser: { name: 'polyak-ruppert', startEpoch } })
+      const { rule } = runSettings(settings, 100)
+      expect(Number.isSafeInteger(rule.kind === 'synchronous' && rule.central.kind === 'mean' && rule.central.from)).to.equal(true)
+    }
+  })
+
   it('places default milestones by the run’s length', () => {
     const { restarts, iterations } = schedule({ model: 'vgg16', learners: 1, batch: 10, until: { epochs: 10 }, optimiser: {} }, 100)
     expect([restarts, iterations]).to.deep.equal([[50, 80], 100])
