@@ -2,9 +2,9 @@ import type { AsynchronousRule } from '../engine/contract.js'
 import { option, type GivenOptions } from '../schema/group.js'
 import { whole } from '../schema/values.js'
 import { boundOf, boundOptions } from './hogwild.js'
-import { defineRule } from './rule.js'
+import { defineRule, LONGEST_PERIOD } from './rule.js'
 
-const iterations = (text: string, flag: string) => option(whole({ min: 1 }), { text, flag, default: 1 })
+const iterations = (text: string, flag: string) => option(whole({ min: 1, max: LONGEST_PERIOD }), { text, flag, default: 1 })
 
 /**
  * Downpour SGD: a learner takes the central model every `fetchPeriod` of its iterations, and adds all its updates since the last time to it every

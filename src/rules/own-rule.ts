@@ -5,7 +5,7 @@ import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../
 import { check, Faults } from '../schema/faults.js'
 import { group, option, required, variants } from '../schema/group.js'
 import { oneOf, orNull, real, truth, whole, type Schema } from '../schema/values.js'
-import type { RuleContext } from './rule.js'
+import { LONGEST_PERIOD, type RuleContext } from './rule.js'
 import { instabilityOf } from './stability.js'
 
 /** The default export of a module with a rule of the user's own: a function from its options, {} if omitted, and the run's context to the rule's data. */
@@ -33,7 +33,8 @@ function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, me
 }
 
 const momentum = () => required(real({ min: 0, below: 1 }))
-const iterations = (min: number) => required(whole({ min }))
+const iteration = () => required(whole())
+const period = () => required(whole({ min: 1, max: LONGEST_PERIOD }))
 const kindOf = <const Kind extends string>(kind: Kind) => required(v.literal(kind))
 
 const slack = { slack: option(whole({ max: 64 })), latest: option(truth()) }
@@ -52,13 +53,13 @@ const central = variants('kind', {
     nesterov: required(truth()),
     perLearningRate: required(truth())
   }),
-  mean: group({ kind: kindOf('mean'), from: iterations(0) }),
+  mean: group({ kind: kindOf('mean'), from: iteration() }),
   optimiser: group({ kind: kindOf('optimiser'), ...slack }),
   updates: group({ kind: kindOf('updates'), readMyWrites: required(truth()), ...slack })
 })
 
 const exchange = variants('kind', {
-  push: group({ kind: kindOf('push'), push: iterations(1), fetch: iterations(1) }),
+  push: group({ kind: kindOf('push'), push: period(), fetch: period() }),
   inPlace: group({ kind: kindOf('inPlace') })
 })
 
@@ -67,8 +68,8 @@ const rule: Schema<GroupRule> = variants('kind', {
     kind: kindOf('synchronous'),
     central: required(central),
     adopts: required(truth()),
-    period: iterations(1),
-    from: iterations(0),
+    period: period(),
+    from: iteration(),
     push: option(oneOf(['early', 'late'])),
     pull: option(oneOf(['bucket', 'whole']))
   }),
@@ -76,7 +77,7 @@ const rule: Schema<GroupRule> = variants('kind', {
     kind: kindOf('asynchronous'),
     exchange: required(exchange),
     slack: required(orNull(whole())),
-    period: iterations(1)
+    period: period()
   })
 })
 

@@ -35,9 +35,12 @@ export function defineRule<const E extends Entries, Data extends GroupRule, Cont
   return Object.assign(rule, { options, make })
 }
 
+/** The most iterations of a round, and from one push or fetch to the next. */
+export const LONGEST_PERIOD = 2 ** 30
+
 /** Iterations of a round. */
 export const periodOf = <const Iterations extends number>(iterations: Iterations) =>
-  option(whole({ min: 1 }), { text: 'iterations of a round, tau', flag: '--period <iterations>', default: iterations })
+  option(whole({ min: 1, max: LONGEST_PERIOD }), { text: 'iterations of a round, tau', flag: '--period <iterations>', default: iterations })
 
 /** An epoch, also a part of one. */
 export const startEpoch = (otherwise: string) =>

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { builtin } from '../node.js'
 import type { RuleChange } from '../engine/contract.js'
+import { LONGEST_PERIOD } from '../rules/rule.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, variants, type GivenOptions } from '../schema/group.js'
 import { either, kind, list, oneOf, orNull, real, text, truth, whole } from '../schema/values.js'
@@ -24,7 +25,7 @@ const settings = {
   /** The central model's momentum under `sma`. */
   momentum: option(real({ min: 0, below: 1 })),
   /** Iterations of a round. */
-  period: option(whole({ min: 1, max: 2 ** 30 }))
+  period: option(whole({ min: 1, max: LONGEST_PERIOD }))
 }
 
 const settingChange = group(settings)

@@ -28,11 +28,13 @@ describe('the rules', () => {
       ['sma', 'lockstep', 1],
       ['polyak-ruppert', 'startEpoch', -1],
       ['local-sgd', 'period', 0],
+      ['diloco', 'period', 2 ** 30 + 1],
       ['post-local-sgd', 'startEpoch', -1],
       ['lookahead', 'outerLearningRate', 1.5],
       ['slowmo', 'outerMomentum', 1],
       ['diloco', 'outerLearningRate', 0],
       ['downpour', 'pushPeriod', 0],
+      ['downpour', 'fetchPeriod', 2 ** 30 + 1],
       ['downpour', 'bound', 'sp'],
       ['hogwild', 'slack', -1]
     ] as const) {
@@ -76,6 +78,7 @@ describe('a rule of one’s own', () => {
       [7, 'rule: '],
       [{ ...rule, kind: 'other' }, 'rule.kind'],
       [{ ...rule, period: 0 }, 'rule.period'],
+      [{ ...rule, period: 2 ** 30 + 1 }, 'rule.period'],
       [{ ...rule, speed: 1 }, 'rule.speed'],
       [{ ...rule, central: { kind: 'sum' } }, 'rule.central.kind'],
       [{ ...rule, central: { kind: 'mean' } }, 'rule.central.from'],
