@@ -18,7 +18,7 @@ export interface RunPlace {
 const factor = group({ factor: required(real({ min: 0 })) })
 
 const settings = {
-  /** A number: the learning rate from here to the run's end. `{ factor }`: that of the schedule times it. */
+  /** A number: the learning rate from here to the run's end. `{ factor }`: all learning rates from here on times it, so that two factors multiply. */
   learningRate: option(either([real({ min: 0 }), factor], (value) => (typeof value === 'object' && value !== null ? 1 : 0))),
   /** How far a correction goes under `sma`; null for min(1/k, 1/2). */
   alpha: option(orNull(real({ above: 0, below: 1 }))),

@@ -64,6 +64,10 @@ describe('a run’s schedule', () => {
     const set = { kind: 'set', round: 8, iteration: 8 } as const
     expect([7, 8].map((iteration) => learningRateAt(shared([{ ...set, learningRate: 0.25 }]), iteration))).to.deep.equal([rate, 0.25])
     expect(learningRateAt(shared([{ ...set, learningRate: { factor: 0.5 } }]), 8)).to.equal(rate / 2)
+    // Factors multiply, also of a rate that was set.
+    const half = { ...set, learningRate: { factor: 0.5 } }
+    expect(learningRateAt(shared([half, half]), 8)).to.equal(rate / 4)
+    expect(learningRateAt(shared([{ ...set, learningRate: 0.25 }, half]), 8)).to.equal(0.125)
   })
 
   it('follows a period that begins later', () => {
