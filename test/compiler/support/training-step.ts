@@ -3,14 +3,24 @@ import type { EngineBackend, Program } from '../../../src/compiler/program.js'
 import type { Handle } from '../../../src/engine/contract.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
+import type { MemoryLimit } from '../../../src/compiler/tiers/fit.js'
 import { buildGraph } from '../../../src/model/graph-builder.js'
-import { elements } from '../../../src/model/graph.js'
+import { elements, NONE, type Graph } from '../../../src/model/graph.js'
 import type { Model } from '../../../src/model/model.js'
 import { keyOf, philox } from '../../../src/model/philox.js'
 
 /** Numbers in [-1, 1) that f32 holds exactly, a function of the key. */
 export function numbers(count: number, key: number): Float64Array {
   return Float64Array.from({ length: count }, (_, i) => (philox(keyOf(key), [i, 0, 0, 0])[0] >>> 8) * 2 ** -23 - 1)
+}
+
+interface TrainingStepOptions {
+  readonly backend: EngineBackend
+  readonly precision: 'f32' | 'f64' | 'bf16'
+  /** No operator of the forward pass is joined to another one, and each of its results keeps its memory to the step's end. */
+  readonly apart?: boolean
+  readonly freeze?: readonly string[]
+  readonly limit?: MemoryLimit
 }
 
 /** A training step on a backend of the engine, with inputs, targets and weights from a seed, the same for every backend. */
@@ -20,15 +30,11 @@ export class TrainingStep {
   readonly #replica: Handle
   readonly #slot: number
 
-  constructor(
-    model: Model,
-    batch: number,
-    seed: number,
-    { backend, precision }: { backend: EngineBackend; precision: 'f32' | 'f64' | 'bf16' }
-  ) {
-    const graph = buildGraph(model, { batch, mode: 'train' })
+  constructor(model: Model, batch: number, seed: number, { backend, precision, apart = false, freeze = [], limit }: TrainingStepOptions) {
+    const graph = buildGraph(model, { batch, mode: 'train', freeze })
     const unloaded = { ...graph, operators: graph.operators.filter(({ kind }) => kind !== 'load') }
-    this.program = compileGraph(unloaded, loweringBackend(engine, backend), { mode: 'train', precision })
+    const compiled = apart ? withEveryName(unloaded) : unloaded
+    this.program = compileGraph(compiled, loweringBackend(engine, backend), { mode: 'train', precision, ...(limit && { limit }) })
     const layout = this.program.parameters
     this.#replica = engine.createReplica({ backend, layout, threads: 1, seed })
     const program = engine.createProgram(this.program)
@@ -72,4 +78,10 @@ export class TrainingStep {
   #own(data: Float64Array): Float32Array | Float64Array {
     return this.program.precision === 'f64' ? data : Float32Array.from(data)
   }
+}
+
+/** What has a name is not fused away, and nothing overwrites it. */
+function withEveryName(graph: Graph): Graph {
+  const results = graph.operators.flatMap(({ outputs }) => outputs.filter((id) => id !== NONE))
+  return { ...graph, named: { ...Object.fromEntries(results.map((id) => [graph.values[id]!.name, id])), ...graph.named } }
 }
