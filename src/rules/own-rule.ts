@@ -34,7 +34,7 @@ function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, me
 
 const momentum = () => required(real({ min: 0, below: 1 }))
 const iteration = () => required(whole())
-const period = () => required(whole({ min: 1, max: LONGEST_PERIOD }))
+const iterations = () => required(whole({ min: 1, max: LONGEST_PERIOD }))
 const kindOf = <const Kind extends string>(kind: Kind) => required(v.literal(kind))
 
 const slack = { slack: option(whole({ max: 64 })), latest: option(truth()) }
@@ -59,7 +59,7 @@ const central = variants('kind', {
 })
 
 const exchange = variants('kind', {
-  push: group({ kind: kindOf('push'), push: period(), fetch: period() }),
+  push: group({ kind: kindOf('push'), push: iterations(), fetch: iterations() }),
   inPlace: group({ kind: kindOf('inPlace') })
 })
 
@@ -68,7 +68,7 @@ const rule: Schema<GroupRule> = variants('kind', {
     kind: kindOf('synchronous'),
     central: required(central),
     adopts: required(truth()),
-    period: period(),
+    period: iterations(),
     from: iteration(),
     push: option(oneOf(['early', 'late'])),
     pull: option(oneOf(['bucket', 'whole']))
@@ -77,7 +77,7 @@ const rule: Schema<GroupRule> = variants('kind', {
     kind: kindOf('asynchronous'),
     exchange: required(exchange),
     slack: required(orNull(whole())),
-    period: period()
+    period: iterations()
   })
 })
 

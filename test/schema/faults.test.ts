@@ -57,7 +57,7 @@ describe('Options that are checked', () => {
     })
     // None has anything that could be an option: without this they would stand for all defaults.
     for (const value of [Promise.resolve(), new Date(0), new URL('file:///rule.js'), /a/, new Error('a')])
-      expect(fixes({ until: value, optimiser: value }), String(value)).to.deep.equal({
+      expect(fixes({ until: value, optimiser: value }), value.constructor.name).to.deep.equal({
         until: 'give an object with some of monitor, steps',
         optimiser: 'give an object with some of name, learningRate'
       })
