@@ -11,8 +11,11 @@ import { instabilityOf } from './stability.js'
 /** The default export of a module with a rule of the user's own: a function from its options, {} if omitted, and the run's context to the rule's data. */
 export type RuleModule<Options = unknown> = (options: Options, context: RuleContext) => GroupRule
 
-/** Throws INVALID_OPTION where the module exports no rule or throws, and INVALID_OPTION or UNKNOWN_NAME where what it gives is none. */
-export async function ownRule(module: URL, options: unknown, context: RuleContext): Promise<GroupRule> {
+/**
+ * `most`: the largest number of learners that is known at the run's start. Throws INVALID_OPTION where the module exports no rule or throws, and
+ * INVALID_OPTION or UNKNOWN_NAME where what it gives is none, or is not stable with so many.
+ */
+export async function ownRule(module: URL, options: unknown, context: RuleContext, most = context.learners): Promise<GroupRule> {
   const mention = { parameter: 'synchroniser.module', module: module.href }
   const exported = await ownModule(mention)
   const make = exported['default']
@@ -21,7 +24,7 @@ export async function ownRule(module: URL, options: unknown, context: RuleContex
   const made = ruleMadeBy(make as RuleModule, options ?? {}, context, mention)
   if (made instanceof Promise)
     throw moduleRefusal(mention, 'it gave a Promise; give the rule itself, for await what it needs at the top of the module')
-  return checkedRule(made, context.learners)
+  return checkedRule(made, most)
 }
 
 function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, mention: ModuleMention): unknown {

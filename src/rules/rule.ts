@@ -5,7 +5,7 @@ import { real, whole } from '../schema/values.js'
 
 /** What a rule may depend on of its run. */
 export interface RuleContext {
-  /** The largest number of learners that is known at the run's start. */
+  /** The number of learners at the run's start. A tuned run and its repetition have other ones later. */
   readonly learners: number
   /** The iterations that the run will have. */
   readonly iterations: number

@@ -52,7 +52,8 @@ export function runSettings(settings: Settings, samples: number): RunSettings {
 export async function loadRunSettings(settings: Settings, samples: number): Promise<RunSettings> {
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
-  return begunWith(settings, await ownRule(module, options, ruleContext(settings, samples)))
+  const most = mostLearners({ schedule: settings.population.schedule })
+  return begunWith(settings, await ownRule(module, options, ruleContext(settings, samples), most))
 }
 
 /** As the run has them at its beginning. */
@@ -122,12 +123,13 @@ function askedAnew({ asked, interventions }: RunSettings, state: RunState): read
 
 function ruleContext(settings: Settings, samples: number): RuleContext {
   const { until, population } = settings
-  // Reckoned with the first population only: a tuned run does not know its later ones, but its repetition, which has them as its schedule, does.
-  const timeline = timelineOf(settings, population.schedule.slice(0, 1))
+  // Only of the first population: a tuned run does not know its later ones, but its repetition, which has them as its schedule, does.
+  const first = population.schedule.slice(0, 1)
+  const timeline = timelineOf(settings, first)
   // The engine counts iterations in whole numbers; a run never comes so far.
   const iterationAt = (epoch: number) => Math.min(Number.MAX_SAFE_INTEGER, timeline.iterationBy(epoch * samples))
   const iterations = Math.min(until.steps, iterationAt(until.epochs))
-  return { learners: mostLearners({ schedule: population.schedule }), iterations, iterationAt }
+  return { learners: first[0]!.learners, iterations, iterationAt }
 }
 
 /** Rounds, iterations and samples of a run. Without a rule every round is one iteration. */

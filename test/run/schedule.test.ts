@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { learningRateAt } from '../../src/schedules/pieces.js'
 import { scheduleOf, type Schedule } from '../../src/run/schedule.js'
-import { runSettings } from '../../src/run/run-settings.js'
+import { loadRunSettings, runSettings } from '../../src/run/run-settings.js'
 import { settingsOf } from '../../src/options/settings.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import type { Intervention } from '../../src/schedules/interventions.js'
+import { refused } from '../support/codes.js'
 
 /** The rounds before which a run is measured. */
 function measurements(run: Schedule): number[] {
@@ -93,6 +94,21 @@ describe('a run’s schedule', () => {
       const { rule } = runSettings(settings, 100)
       expect(Number.isSafeInteger(rule.kind === 'synchronous' && rule.central.kind === 'mean' && rule.central.from)).to.equal(true)
     }
+  })
+
+  it('has the same rule of the user’s own where it repeats a tuned run, whose later numbers of learners that run did not know', async () => {
+    const source =
+      'export default ({ alpha }, { learners }) => ({ ...{ kind: "synchronous", adopts: false, period: learners, from: 0 }, central: { kind: "sma", alpha, momentum: 0 } })'
+    const module = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    const rule = async (learners: NonNullable<TrainOptions['learners']>, alpha: number | null = null) =>
+      (await loadRunSettings(settingsOf({ model: 'mlp', learners, synchroniser: { module, options: { alpha } } }), 100)).rule
+    const later = [
+      { round: 0, learners: 2 },
+      { round: 9, learners: 5 }
+    ]
+    expect(await rule({ schedule: later })).to.deep.equal(await rule({ initial: 2, max: 6 }))
+    // All of them must be stable.
+    await refused('INVALID_OPTION', () => rule({ schedule: later }, 0.4), 'rule.central.alpha', 'with 5 learners')
   })
 
   it('places default milestones by the run’s length', () => {
