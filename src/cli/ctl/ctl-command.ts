@@ -13,7 +13,7 @@ and are recorded with that round: in the log, in checkpoints, and in the event \
 Examples:
   arbalest ctl pause
   arbalest ctl set learning-rate 0.01          from here to the end
-  arbalest ctl set learning-rate x0.5          half of what the schedule says
+  arbalest ctl set learning-rate x0.5          half of what it would be
   arbalest ctl resize 4 12345`
 
 /** What is sent to a run, and the line that tells of the answer. */
@@ -137,7 +137,7 @@ function number(text: string): number {
   return realNumber('set')(text)
 }
 
-/** A rate, or after an x the factor of the schedule. */
+/** A rate, or after an x a factor of all rates to come. */
 function rate(text: string): number | { readonly factor: number } {
   if (!text.startsWith('x')) return number(text)
   try {
