@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../src/model/graph.js'
 import type { Model } from '../../src/model/model.js'
+import { prediction } from './support/prediction.js'
 import { randomDepthwiseModel } from './support/random-depthwise-model.js'
 import { randomModel } from './support/random-model.js'
 import { randomNestedModel } from './support/random-nested-model.js'
@@ -92,4 +93,17 @@ describe('a step whose operators are joined and whose values share their memory'
       )
     fc.assert(fc.property(anyStep, agree), { seed: 23, numRuns: 100 })
   })
+
+  for (const usual of [PLAIN, { backend: 'cpu', precision: 'f32' }] as const)
+    it(`predicts what the same model predicts apart: ${usual.backend} in ${usual.precision}`, () => {
+      const agree = ({ model, batch, seed }: AnyStep): void => {
+        const [ours, apart] = [usual, { ...PLAIN, apart: true }].map((options) => prediction(model, batch, seed, options)) as [
+          Float64Array,
+          Float64Array
+        ]
+        const within = usual === PLAIN ? 1e-9 : 1e-3
+        expect(Math.hypot(...ours.map((value, i) => value - apart[i]!))).to.be.at.most(within * (Math.hypot(...apart) || 1))
+      }
+      fc.assert(fc.property(anyStep, agree), { seed: 24, numRuns: 150 })
+    })
 })

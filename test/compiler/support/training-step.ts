@@ -81,7 +81,7 @@ export class TrainingStep {
 }
 
 /** What has a name is not fused away, and nothing overwrites it. */
-function withEveryName(graph: Graph): Graph {
+export function withEveryName(graph: Graph): Graph {
   const results = graph.operators.flatMap(({ outputs }) => outputs.filter((id) => id !== NONE))
   return { ...graph, named: { ...Object.fromEntries(results.map((id) => [graph.values[id]!.name, id])), ...graph.named } }
 }
