@@ -56,6 +56,8 @@ export class Search {
   #turned: boolean
   /** The present population. */
   #at: number
+  /** The one that trains: that of the last window. */
+  #trains: number
   /** The last worthwhile population in this direction, and the number of others beyond it. */
   #summit: number
   #misses = 0
@@ -68,6 +70,7 @@ export class Search {
     this.#options = options
     this.#comparison = new Comparison(options)
     this.#at = options.origin
+    this.#trains = options.origin
     this.#summit = options.origin
     this.#turned = !options.both
   }
@@ -92,6 +95,7 @@ export class Search {
     const tally = this.#comparison.tally(this.#at)
     if (this.#arrived) tally.beginVisit()
     this.#arrived = false
+    this.#trains = this.#at
     tally.add(throughput)
     if (this.#direction === undefined) return this.#isKnown(tally) ? this.#leave() : undefined
     if (this.#runoff) return tally.windowsOfVisit < VISIT_WINDOWS ? undefined : this.#visit(this.#summary())
@@ -170,7 +174,7 @@ export class Search {
   /** Goes to the next population of the runoff, or ends the search. */
   #visit(reason: string): SearchStep {
     this.#runoff ??= new Runoff(this.#comparison)
-    const to = this.#runoff.next(this.#at)
+    const to = this.#runoff.next(this.#trains)
     return to === undefined ? this.#find(reason) : this.#try(to, `${reason}; trying ${to} again`)
   }
 

@@ -189,7 +189,29 @@ describe('the tuner', () => {
     run.settle()
     expect(run.learners).to.equal(1)
     expect(run.decisions.at(-1)!.reason).to.match(/settled on 1 learner$/)
-    expect(run.decisions.filter(({ reason }) => reason.includes('no room'))).to.have.length(1)
+    expect(run.decisions.flatMap(({ reason }) => /no room for (\d)/.exec(reason)?.[1] ?? [])).to.deep.equal(['3', '2'])
+  })
+
+  it('visits another population first where it cannot have the one that it was to try: that which trains would be measured without a change before', () => {
+    let [refusals, visits] = [0, 0]
+    for (let from = 1; from <= 60; from++) {
+      const run = new SimulatedRun(new Tuner({ start: 3, most: 6 }), { curve: (k) => (k > 3 ? 0.8 : 1), noise: 0.02, seed: 97 * from })
+      run.settle()
+      // A load makes it search downwards first; it comes back to more when there is no memory for them.
+      run.curve = (k) => (k > 3 ? 0.5 : 0.7)
+      run.room = 3
+      run.windows(400)
+      for (const [i, tried] of run.decisions.entries()) {
+        if (tried.to <= run.room || i < run.decisions.findIndex(({ action }) => action === 'look')) continue
+        refusals++
+        const next = run.decisions[i + 1]!
+        if (next.action !== 'try') continue
+        visits++
+        expect(next.to, next.reason).to.not.equal(tried.from)
+      }
+    }
+    expect(refusals).to.be.above(5)
+    expect(visits).to.be.above(5)
   })
 
   it('measures nothing again where what it has settled on cannot be had', () => {
