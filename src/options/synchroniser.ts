@@ -30,8 +30,9 @@ export interface OwnRuleOptions {
   readonly options?: unknown
 }
 
+/** A URL by itself is meant to be that of a module. */
 const synchroniser = either([orShort(oneOf(ruleNames), namedRule, 'name'), ownRule], (value) =>
-  typeof value === 'object' && value !== null && 'module' in value ? 1 : 0
+  typeof value === 'object' && value !== null && ('module' in value || 'href' in value) ? 1 : 0
 )
 
 export const synchroniserOptions = {

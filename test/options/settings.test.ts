@@ -48,6 +48,9 @@ describe('The settings of a run', () => {
     expect(thrown(() => settingsOf({ model: 'mlp', optimiser: { name: 'lars', clipValue: 1 } })).message).to.equal(
       'optimiser.clipValue: received 1; lars has only momentum, nesterov, trustCoefficient'
     )
+    expect(thrown(() => settingsOf({ model: 'mlp', synchroniser: new URL('file:///rule.js') as never })).message).to.equal(
+      'synchroniser: received "file:///rule.js"; give an object with some of module, options'
+    )
     const misplaced = thrown(() => settingsOf({ model: 'mlp', watch: 'loss' } as never))
     expect(misplaced.message).to.equal('watch: received "loss"; its place is until.monitor')
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
