@@ -11,6 +11,7 @@ import {
   flatten,
   gelu,
   globalAvgPool,
+  groupNorm,
   hardSigmoid,
   hardSwish,
   linear,
@@ -21,7 +22,8 @@ import {
   relu6,
   residual,
   silu,
-  stochasticDepth
+  stochasticDepth,
+  upsample2d
 } from '../../../src/model/layers.js'
 import type { Layer } from '../../../src/model/layer.js'
 import type { Model } from '../../../src/model/model.js'
@@ -41,7 +43,7 @@ interface Block {
   readonly flag: boolean
 }
 
-const LEAVES = 19
+const LEAVES = 23
 
 const { parts } = fc.letrec<{ readonly part: Part; readonly parts: Part[] }>((tie) => ({
   part: fc.oneof(
@@ -94,6 +96,10 @@ function leafOf({ leaf, filters }: Leaf, channels: number): Sequence {
     [norm()],
     [norm(), relu()],
     [norm(), relu6()],
+    [groupNorm(1, { epsilon: 0.01 })],
+    [groupNorm(channels, { epsilon: 0.01 }), relu6()],
+    [conv2d(channels, 3, { padding: 2, dilation: 2 })],
+    [upsample2d(2), avgPool2d(2)],
     [relu()],
     [relu6()],
     [hardSwish()],
