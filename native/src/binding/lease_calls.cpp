@@ -2,6 +2,7 @@
 #include "binding/calls.h"
 #include "binding/hosts_values.h"
 #include "binding/objects.h"
+#include "binding/typed_arrays.h"
 
 namespace arbalest {
 namespace {
@@ -65,12 +66,13 @@ Napi::Value lease_figures(const Info& info) {
 // Two numbers a turn.
 Napi::Value lease_spans(const Info& info) {
   const std::vector<DeviceLease::Span> spans = object_of<LeaseObject>(info, 0)->spans(js::small(info[1], "job"));
-  Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 2 * spans.size());
-  for (size_t i = 0; i < spans.size(); ++i) {
-    result[2 * i] = spans[i].start;
-    result[2 * i + 1] = spans[i].end;
-  }
-  return result;
+  return js::new_numbers(info.Env(), Type::f64, 2 * spans.size(), [&](std::byte* out) {
+    auto* const numbers = reinterpret_cast<double*>(out);
+    for (size_t i = 0; i < spans.size(); ++i) {
+      numbers[2 * i] = spans[i].start;
+      numbers[2 * i + 1] = spans[i].end;
+    }
+  });
 }
 
 Napi::Value lease_holder(const Info& info) { return Napi::Number::New(info.Env(), object_of<LeaseObject>(info, 0)->holder()); }

@@ -31,9 +31,20 @@ inline const std::byte* numbers(const Napi::Value& value, const std::string& wha
   return static_cast<const std::byte*>(data);
 }
 
-// A new typed array of the type, filled by `fill(bytes)`.
+// Made by JavaScript's own constructor: napi_create_arraybuffer ends the process where there is no memory. Throws OUT_OF_MEMORY.
+inline Napi::ArrayBuffer new_buffer(Napi::Env env, size_t bytes) {
+  try {
+    const auto constructor = env.Global().Get("ArrayBuffer").As<Napi::Function>();
+    return constructor.New({Napi::Number::New(env, static_cast<double>(bytes))}).As<Napi::ArrayBuffer>();
+  } catch (const Napi::Error& error) {
+    throw Error("OUT_OF_MEMORY", "memory: there is none for an array of " + std::to_string(bytes) + " bytes (" + error.Message() +
+                                     "); use fewer learners or a smaller batch, or raise the limit (ulimit -v)");
+  }
+}
+
+// A new typed array of the type, filled by `fill(bytes)`. Throws OUT_OF_MEMORY.
 template <class Fill> Napi::Value new_numbers(Napi::Env env, Type type, size_t count, Fill fill) {
-  Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(env, count * size_of(type));
+  Napi::ArrayBuffer buffer = new_buffer(env, count * size_of(type));
   fill(static_cast<std::byte*>(buffer.Data()));
   switch (type) {
     case Type::f32: return Napi::Float32Array::New(env, count, buffer, 0);
