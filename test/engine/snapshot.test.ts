@@ -71,6 +71,52 @@ for (const backend of ['reference', 'cpu'] as const)
       })
     }
 
+    it('gives each learner the updates that it brought itself, in whatever order the learners had joined', () => {
+      const { program, initial } = smallTraining(backend, MOMENTUM)
+      const rule = ruleOf('parameter-server', { slack: 3, apply: 'updates' }, { learners: 2, iterations: 0, iterationAt: (epoch) => epoch })
+      const dataset = randomSamples(300)
+      const iterate = (run: GroupRun, count: number) => {
+        for (let i = 0; i < count; i++) {
+          for (const learner of run.replicas.keys()) run.compute(learner)
+          for (const learner of run.replicas.keys()) run.finish(learner)
+        }
+      }
+      // As where two learners have died, and the thread of the second successor was there first.
+      const joined = [3, 2]
+      const whole = new GroupRun(program, dataset, { initial, rule })
+      for (const learner of joined) whole.add(learner)
+      iterate(whole, 5)
+      const group = whole.captureGroup()
+      const learners = joined.map((learner) => whole.capture(learner))
+      iterate(whole, 7)
+
+      const resumed = new GroupRun(program, dataset, { initial, rule })
+      engine.restoreGroup(resumed.group, group)
+      learners.forEach((contents, i) => resumed.add(i, contents))
+      iterate(resumed, 7)
+      expect(resumed.central()).to.deep.equal(whole.central())
+    })
+
+    it('gives a learner its own unpushed updates, also where one before it has yet to begin', () => {
+      const { program, initial } = smallTraining(backend, MOMENTUM)
+      const options = { pushPeriod: 3, fetchPeriod: 2, period: 1 }
+      const rule = ruleOf('downpour', options, { learners: LEARNERS, iterations: 0, iterationAt: (epoch) => epoch })
+      const dataset = randomSamples(300)
+      const whole = new GroupRun(program, dataset, { initial, rule })
+      for (const learner of [0, 1, 2]) whole.add(learner)
+      for (const learner of [0, 2, 0]) {
+        whole.compute(learner)
+        whole.finish(learner)
+      }
+      const group = whole.captureGroup()
+      expect(group.counts).to.deep.include({ 'fresh.0': 0, 'fresh.1': 1, 'fresh.2': 0 })
+
+      const resumed = new GroupRun(program, dataset, { initial, rule })
+      engine.restoreGroup(resumed.group, group)
+      for (const learner of [0, 1, 2]) resumed.add(learner, learner === 1 ? undefined : whole.capture(learner))
+      expect(resumed.captureGroup()).to.deep.equal(group)
+    })
+
     it('refuses a snapshot of another rule or optimiser, and one taken in the middle of a round', async () => {
       const { program, initial } = smallTraining(backend, MOMENTUM)
       const rule = ruleOf('sma', {}, { learners: 1, iterations: 0, iterationAt: (epoch) => epoch })

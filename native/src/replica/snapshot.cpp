@@ -41,14 +41,14 @@ void Snapshot::give(const std::string& name, const Memory& to, std::span<const B
   backend_.synchronise();
 }
 
-std::vector<int> Snapshot::learners(const std::string& prefix) const {
+std::vector<int> Snapshot::numbers(const std::string& prefix) const {
   std::vector<int> found;
   for (const auto& [name, count] : counts_) {
     if (!name.starts_with(prefix)) continue;
     const char *const begin = name.data() + prefix.size(), *const end = name.data() + name.size();
     const auto [stopped, fault] = std::from_chars(begin, end, found.emplace_back());
     if (fault != std::errc() || stopped != end)
-      throw Error("SHAPE_MISMATCH", "snapshot: it has a count " + name + "; " + prefix + " is followed by a learner's number");
+      throw Error("SHAPE_MISMATCH", "snapshot: it has a count " + name + "; " + prefix + " is followed by a number");
   }
   return found;
 }

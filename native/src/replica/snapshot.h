@@ -38,8 +38,8 @@ class Snapshot {
 
   const ParameterLayout& layout() const { return layout_; }
   const std::map<std::string, Memory>& vectors() const { return vectors_; }
-  // Those whose numbers follow this prefix in the names of counts. Throws SHAPE_MISMATCH where something else does.
-  std::vector<int> learners(const std::string& prefix) const;
+  // Those that follow this prefix in the names of counts. Throws SHAPE_MISMATCH where something else does.
+  std::vector<int> numbers(const std::string& prefix) const;
   const std::map<std::string, int64_t>& counts() const { return counts_; }
 
  private:

@@ -110,6 +110,8 @@ void AsynchronousGroup::capture(Snapshot& snapshot) const {
   for (const auto& [learner, member] : members_) {
     const std::string number = std::to_string(learner);
     snapshot.count("fresh." + number, member.fresh);
+    // It does not resume: it begins at the central model.
+    if (member.fresh) continue;
     snapshot.count("own." + number, member.own_iterations);
     if (member.contribution) snapshot.keep("accumulated." + number, *member.contribution);
   }
@@ -119,7 +121,7 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before any learner joins");
   std::map<int, FreeMember> resumable;
-  for (const int learner : snapshot.learners("own.")) {
+  for (const int learner : snapshot.numbers("own.")) {
     const std::string number = std::to_string(learner);
     FreeMember& member = resumable[learner];
     member.own_iterations = snapshot.counted("own." + number);

@@ -43,7 +43,8 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
       return allocated_by(counting, [&] { made->capture(snapshot); }).front();
     };
     const size_t without = snapshot_of();
-    count.contribution = allocated_by(counting, [&] { made->join(kLearner); }).front();
+    // As one that has begun: of a fresh one a snapshot has nothing.
+    count.contribution = allocated_by(counting, [&] { made->join(kLearner, true); }).front();
     count.snapshot = snapshot_of() - without;
     count.recording = allocated_by(counting, [&] { made->round_figures(-1); }).front();
   }

@@ -127,8 +127,7 @@ void SynchronousGroup::set_restarts(std::vector<int64_t> rounds) {
   schedule_.set_restarts(rounds);
 }
 
-GroupStatus SynchronousGroup::status() const {
-  const std::lock_guard lock(mutex_);
+std::vector<int> SynchronousGroup::learners_as_joined() const {
   std::vector<std::pair<int64_t, int>> in_order;
   in_order.reserve(members_.size());
   for (const auto& [learner, member] : members_) in_order.emplace_back(member.joined, learner);
@@ -136,7 +135,12 @@ GroupStatus SynchronousGroup::status() const {
   std::vector<int> learners;
   learners.reserve(in_order.size());
   for (const auto& [joined, learner] : in_order) learners.push_back(learner);
-  return {round_, whole_iterations(), position_, std::move(learners), rounds_.arrived(), losses_.not_finite_at()};
+  return learners;
+}
+
+GroupStatus SynchronousGroup::status() const {
+  const std::lock_guard lock(mutex_);
+  return {round_, whole_iterations(), position_, learners_as_joined(), rounds_.arrived(), losses_.not_finite_at()};
 }
 
 int64_t SynchronousGroup::iteration_of(int learner) const {

@@ -109,6 +109,8 @@ class SynchronousGroup final : public GroupState {
   OpenRound& open(int64_t number);
   // Of the round, in the order in which they have joined; learners that have left among them, where a planned departure says so.
   std::vector<std::pair<int, const RoundMember*>> members_in(int64_t round) const;
+  // The members, in the order in which they have joined.
+  std::vector<int> learners_as_joined() const;
   // Of a member that leaves now.
   Departure departure_of(int learner, const RoundMember& member) const;
   // Whether the departure is within the member's next round.
@@ -196,7 +198,7 @@ class SynchronousGroup final : public GroupState {
   Members<RoundMember> members_;
   std::map<int, RoundMember> counted_;   // that have left as planned, and that rounds still count
   std::map<int, Departure> departures_;  // of all that have left
-  std::deque<RoundMember> resumable_;    // the slots of members as they were when the group was captured, in learner order
+  std::deque<RoundMember> resumable_;    // the slots of members as they were when the group was captured, as they had joined
   int64_t joined_ = 0;                   // learners so far
   std::optional<double> alpha_;          // of sma
   int64_t departed_iterations_ = 0;      // whole iterations, for a group whose last member has left

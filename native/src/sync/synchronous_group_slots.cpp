@@ -8,8 +8,9 @@
 namespace arbalest {
 namespace {
 
-// In a snapshot: the update that a learner brought so many rounds ago.
-std::string name_of(int learner, int64_t age) { return "update." + std::to_string(learner) + "." + std::to_string(age); }
+// In a snapshot: the update that a member brought so many rounds ago. Members are counted from 0 there, in the order in which they have
+// joined: in a run that is resumed the learners have other numbers, in that order.
+std::string name_of(int place, int64_t age) { return "update." + std::to_string(place) + "." + std::to_string(age); }
 
 }  // namespace
 
@@ -24,7 +25,7 @@ void SynchronousGroup::give_slots(RoundMember& member, bool resumed) {
   member.first = member.round;
   member.slots = make_slots(member.device);
   if (!resumed || resumable_.empty()) return;
-  // In a run that is resumed the learners have other numbers, in the same order. They were restored on the first device.
+  // They were restored on the first device.
   Backend& backend = averaging_.backend(member.device);
   member.first = resumable_.front().first;
   for (size_t i = 0; i < member.slots.size(); ++i) copy_across(*resumable_.front().slots[i], *member.slots[i], 0, spec_.layout.bytes);
@@ -34,9 +35,14 @@ void SynchronousGroup::give_slots(RoundMember& member, bool resumed) {
 
 void SynchronousGroup::capture_slots(Snapshot& snapshot) const {
   if (!rule().read_my_writes) return;
-  for (const auto& [learner, member] : members_) {
-    snapshot.count("first." + std::to_string(learner), member.first);
-    for (int64_t age = 1; age <= rule().slack; ++age) snapshot.keep(name_of(learner, age), *member.slot_before(round_, age));
+  int place = 0;
+  for (const int learner : learners_as_joined()) {
+    const RoundMember& member = *members_.find(learner);
+    // It does not resume: it begins at the central model.
+    if (member.fresh) continue;
+    snapshot.count("first." + std::to_string(place), member.first);
+    for (int64_t age = 1; age <= rule().slack; ++age) snapshot.keep(name_of(place, age), *member.slot_before(round_, age));
+    ++place;
   }
 }
 
@@ -44,13 +50,13 @@ void SynchronousGroup::restore_slots(const Snapshot& snapshot) {
   resumable_.clear();
   if (!rule().read_my_writes) return;
   std::map<int, RoundMember> resumable;
-  for (const int learner : snapshot.learners("first.")) {
-    RoundMember& member = resumable[learner];
-    member.first = snapshot.counted("first." + std::to_string(learner));
+  for (const int place : snapshot.numbers("first.")) {
+    RoundMember& member = resumable[place];
+    member.first = snapshot.counted("first." + std::to_string(place));
     member.slots = make_slots(0);
-    for (int64_t age = 1; age <= rule().slack; ++age) snapshot.give(name_of(learner, age), *member.slot_before(round_, age));
+    for (int64_t age = 1; age <= rule().slack; ++age) snapshot.give(name_of(place, age), *member.slot_before(round_, age));
   }
-  for (auto& [learner, member] : resumable) resumable_.push_back(std::move(member));
+  for (auto& [place, member] : resumable) resumable_.push_back(std::move(member));
 }
 
 std::vector<std::shared_ptr<Memory>> SynchronousGroup::own_updates(int learner, const Ticket& ticket) const {
