@@ -1,38 +1,41 @@
 import { types } from 'node:util'
 import { invalidOption } from '../errors.js'
 
-const BEATS = 0
-const STEPS = 1
-/** Of both counts. */
-const BYTES = 2 * Int32Array.BYTES_PER_ELEMENT
+/** Of the count of steps, in bytes. */
+const STEPS = 8
+const BYTES = 16
 
 /**
  * A learner's heartbeat, in memory that its supervisor can read even while the learner's thread handles no messages. It beats with every
- * step, and while the learner waits for others. The counts wrap around.
+ * step, and while the learner waits for others.
  */
 export class Heartbeat {
   readonly memory: SharedArrayBuffer
-  readonly #counts: Int32Array
+  /** They wrap around: what counts is that they change. */
+  readonly #beats: Int32Array
+  /** A learner of a small model makes more steps in a day than 32 bits hold. */
+  readonly #steps: BigInt64Array
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(BYTES)) {
     if (!types.isSharedArrayBuffer(memory) || memory.byteLength < BYTES)
       throw invalidOption('memory', memory, `use a SharedArrayBuffer of ${BYTES} bytes`)
     this.memory = memory
-    this.#counts = new Int32Array(memory)
+    this.#beats = new Int32Array(memory, 0, 1)
+    this.#steps = new BigInt64Array(memory, STEPS, 1)
   }
 
   /** The learner runs; `steps` more are done. */
   beat(steps: number): void {
-    Atomics.add(this.#counts, BEATS, 1)
-    Atomics.add(this.#counts, STEPS, steps)
+    Atomics.add(this.#beats, 0, 1)
+    Atomics.add(this.#steps, 0, BigInt(steps))
   }
 
   get beats(): number {
-    return Atomics.load(this.#counts, BEATS)
+    return Atomics.load(this.#beats, 0)
   }
 
   get steps(): number {
-    return Atomics.load(this.#counts, STEPS)
+    return Number(Atomics.load(this.#steps, 0))
   }
 }
 

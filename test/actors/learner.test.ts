@@ -8,6 +8,7 @@ import { compile } from '../../src/compiler/compile.js'
 import type { Program } from '../../src/compiler/program.js'
 import type { Handle } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
+import { Heartbeat } from '../../src/learner/heartbeat.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { engine, held } from '../fakes/engine.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
@@ -24,7 +25,7 @@ function learnerOptions(step: Program, program: Handle, group: Handle, learner: 
     dataset: 0,
     task: { model: tinyModel(), step, recipe: { batch, precision: 'f32', parameters }, learners: 2, samples: 60, iterations: 1000 },
     rank: learner,
-    heartbeat: new SharedArrayBuffer(8)
+    heartbeat: new Heartbeat().memory
   }
 }
 
