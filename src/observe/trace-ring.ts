@@ -17,7 +17,7 @@ export interface TraceSpan {
 
 const FIELDS = 6
 const CAPACITY = 8192
-const WRITTEN = 0
+/** Of the number of spans that have been written: a learner that runs its segments one by one writes more in a day than 32 bits count. */
 const HEADER_BYTES = 8
 
 /** Milliseconds of the monotonic clock, the same in every thread. */
@@ -33,7 +33,7 @@ export class TraceRing {
   readonly memory: SharedArrayBuffer
   /** How many of the next steps are recorded segment by segment. */
   detail: number
-  readonly #written: Int32Array
+  readonly #count: BigInt64Array
   readonly #spans: Float64Array
   #read = 0
 
@@ -46,27 +46,29 @@ export class TraceRing {
   }) {
     this.memory = memory
     this.detail = detail
-    this.#written = new Int32Array(memory, 0, 1)
+    this.#count = new BigInt64Array(memory, 0, 1)
     this.#spans = new Float64Array(memory, HEADER_BYTES)
   }
 
   write({ kind, start, end, steps, waitSeconds, dataSeconds }: TraceSpan): void {
-    const written = Atomics.load(this.#written, WRITTEN)
-    this.#spans.set([SPAN_KINDS.indexOf(kind), start, end, steps, waitSeconds, dataSeconds], FIELDS * (written % CAPACITY))
-    Atomics.store(this.#written, WRITTEN, written + 1)
+    this.#spans.set([SPAN_KINDS.indexOf(kind), start, end, steps, waitSeconds, dataSeconds], FIELDS * (this.#written % CAPACITY))
+    Atomics.add(this.#count, 0, 1n)
   }
 
   /** The spans written since the last call, without those that were overwritten: `lost` counts these. */
   read(): { readonly spans: readonly TraceSpan[]; readonly lost: number } {
-    const written = () => Atomics.load(this.#written, WRITTEN)
-    const until = written()
+    const until = this.#written
     const from = Math.max(this.#read, until - CAPACITY)
     const spans = Array.from({ length: until - from }, (_, i) => this.#span(from + i))
     // The writer may have overwritten some of these during the read: they may be half old, half new.
-    const torn = Math.max(0, Math.min(spans.length, written() + 1 - CAPACITY - from))
+    const torn = Math.max(0, Math.min(spans.length, this.#written + 1 - CAPACITY - from))
     const lost = from - this.#read + torn
     this.#read = until
     return { spans: spans.slice(torn), lost }
+  }
+
+  get #written(): number {
+    return Number(Atomics.load(this.#count, 0))
   }
 
   #span(index: number): TraceSpan {

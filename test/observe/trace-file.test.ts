@@ -151,4 +151,13 @@ describe('a trace’s ring', () => {
     expect(spans.at(-1)).to.deep.equal(span(9999))
     expect(spans.length).to.be.within(8190, 8192)
   })
+
+  it('goes on behind the spans that 32 bits count', () => {
+    const ring = new TraceRing({ detail: 0 })
+    // So many have been written.
+    new Uint32Array(ring.memory, 0, 1)[0] = 2 ** 31 - 2
+    ring.read()
+    for (let i = 0; i < 4; i++) ring.write(span(i))
+    expect(ring.read()).to.deep.equal({ spans: [0, 1, 2, 3].map(span), lost: 0 })
+  })
 })
