@@ -186,11 +186,13 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   roundsAfter(round: number): DeferredReply<readonly RoundFigures[]> {
+    checkRound(round)
     const look = () => this.#engine.roundFigures(this.#group, round)
     return new DeferredReply(this.#until(() => present(look())))
   }
 
   sampledRounds(round: number): readonly RoundFigures[] {
+    checkRound(round)
     return this.#engine.sampledFigures(this.#group, round)
   }
 
@@ -217,6 +219,10 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
       return look()
     })
   }
+}
+
+function checkRound(round: number): void {
+  if (!Number.isSafeInteger(round)) throw invalidOption('round', round, 'give the number of a round; -1 for all rounds')
 }
 
 function stoppedBefore(): ArbalestError {

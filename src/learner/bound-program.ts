@@ -45,8 +45,8 @@ export class BoundProgram {
   }
 
   /** Begins a step, or a further batch of it. Loads the next samples of the job, or those with these numbers, one for each sample of the batch. */
-  load({ samples }: { samples?: ArrayLike<number> } = {}): Promise<void> {
-    return this.#segment('load', samples === undefined ? {} : { samples: Array.from(samples) })
+  async load({ samples }: { samples?: ArrayLike<number> } = {}): Promise<void> {
+    await this.#segment('load', samples === undefined ? {} : { samples: this.#chosen(samples) })
   }
 
   /** Computes every value up to `output` and `loss`. */
@@ -77,7 +77,8 @@ export class BoundProgram {
    * `position` is the first sample; 0 if omitted.
    */
   async run(steps: number = Number.MAX_SAFE_INTEGER, { position = 0 }: { position?: number } = {}): Promise<RunReport> {
-    if (!(steps >= 1)) throw invalidOption('steps', steps, 'use a whole number of at least 1')
+    if (!Number.isSafeInteger(steps) || steps < 1) throw invalidOption('steps', steps, 'use a whole number of at least 1')
+    if (!Number.isSafeInteger(position) || position < 0) throw invalidOption('position', position, 'use a whole number of at least 0')
     this.#refuseInsideAnotherStep()
     const { engine, handle, learningRate, trace } = this.#state
     if (this.#trains && trace && trace.detail > 0) return this.#tracedStep(trace)
@@ -98,8 +99,9 @@ export class BoundProgram {
     return this.#state.engine.readValue(this.#state.handle, this.#slot, name)
   }
 
-  /** Overwrites a named value. Throws UNKNOWN_NAME, and SHAPE_MISMATCH for another number of elements. */
+  /** Overwrites a named value. Throws UNKNOWN_NAME, INVALID_OPTION for what is no typed array, and SHAPE_MISMATCH for another number of elements. */
   write(name: string, data: ValueArray): void {
+    checkNumbers(name, data)
     this.#state.engine.writeValue(this.#state.handle, this.#slot, name, data)
   }
 
@@ -108,6 +110,15 @@ export class BoundProgram {
     const id = this.#program.named[name]
     if (id === undefined) throw unknownName('value', name, Object.keys(this.#program.named))
     return this.#program.values[id]!.shape
+  }
+
+  #chosen(samples: ArrayLike<number>): number[] {
+    const chosen = Array.from(samples ?? [])
+    if (chosen.length !== this.batch)
+      throw invalidOption('samples', `${chosen.length} numbers`, `give one for each of the batch of ${this.batch}`)
+    const stranger = chosen.find((sample) => !Number.isSafeInteger(sample))
+    if (stranger !== undefined) throw invalidOption('samples', stranger, 'give the numbers of training samples, from 0')
+    return chosen
   }
 
   async #segment(segment: SegmentName, chosen: Pick<SegmentLimits, 'samples'> = {}): Promise<void> {
@@ -188,4 +199,9 @@ export class BoundProgram {
     const message = `program ${name}: received a call inside a step of ${stepping.#program.name}; call update() first: both use the same memory`
     throw new ArbalestError('INVALID_STATE', message)
   }
+}
+
+/** Throws INVALID_OPTION for what the engine cannot take as numbers: a learner in JavaScript has no types. */
+export function checkNumbers(name: string, data: ArrayBufferView): void {
+  if (!ArrayBuffer.isView(data)) throw invalidOption(name, data, 'give a typed array, such as a Float32Array')
 }

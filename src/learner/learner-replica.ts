@@ -5,7 +5,7 @@ import { checkMemory } from '../engine/free-memory.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { Model } from '../model/model.js'
-import { BoundProgram, type ReplicaState } from './bound-program.js'
+import { BoundProgram, checkNumbers, type ReplicaState } from './bound-program.js'
 
 /** Another computation over a learner's weights. */
 export interface ProgramRequest {
@@ -68,9 +68,10 @@ export class LearnerReplica extends BoundProgram {
   /**
    * Overwrites one of the replica's vectors, in the order of `vector`. Call it between `load` and `update`: until the next `load` the group
    * may still read the weights or gradients that it averages. A step whose weights or gradients are set needs no `forward` and `backward`.
-   * Throws SHAPE_MISMATCH for another length.
+   * Throws INVALID_OPTION for what is no typed array, and SHAPE_MISMATCH for another length.
    */
   setVector(which: ReplicaVector, values: Float32Array | Float64Array): void {
+    checkNumbers(which, values)
     this.#state.engine.writeVector(this.#state.handle, which, values)
     if (which === 'weights' || which === 'gradients') this.#state.order.vectorWasSet()
   }

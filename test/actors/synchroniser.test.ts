@@ -20,4 +20,14 @@ describe('the synchroniser', () => {
     await refused('UNSUPPORTED_OPERATOR', spawned, 'restoreGroup')
     expect(held.size).to.equal(0)
   })
+
+  it('refuses the figures of rounds that have no number', async () => {
+    await using system = new ActorSystem()
+    const { parameters: layout } = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
+    const initial = new Float32Array(layout.elements)
+    const group = { backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) } as const
+    const synchroniser = await system.spawnLocal(Synchroniser, { engine, group })
+    await refused('INVALID_OPTION', () => synchroniser.ask.roundsAfter(Number.NaN), 'round: received NaN', '-1 for all')
+    await refused('INVALID_OPTION', () => synchroniser.ask.sampledRounds(0.5), 'round: received 0.5')
+  })
 })

@@ -74,6 +74,22 @@ describe('a program that does not train, on data that streams in', () => {
     expect(loaded()).to.deep.equal([2, 0, 1, 2])
   })
 
+  it('tells what it cannot take as options of its caller, and not as a fault of its program', async () => {
+    await refused('INVALID_OPTION', () => program.run(2.5), 'steps: received 2.5')
+    await refused('INVALID_OPTION', () => program.run(Infinity), 'steps: received Infinity')
+    await refused('INVALID_OPTION', () => program.run(1, { position: 0.5 }), 'position: received 0.5')
+    await refused('INVALID_OPTION', () => program.load({ samples: [1, 2, 3, 0.5] }), 'samples: received 0.5')
+    await refused('INVALID_OPTION', () => program.load({ samples: [1, 2, 3, 100] }), 'samples: received 100')
+    for (const few of [[], [1, 2, 3]])
+      await refused('INVALID_OPTION', () => program.load({ samples: few }), `${few.length} numbers`, 'the batch of 4')
+    await refused(
+      'INVALID_OPTION',
+      () => program.write('output', [1, 2, 3] as unknown as Float32Array),
+      'output: received [1,2,3]',
+      'Float32Array'
+    )
+  })
+
   for (const [how, end] of [
     ['its replica is cancelled', () => engine.cancel(replica)],
     ['its learner ends', () => runner.close()]
