@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { compile } from '../compiler/compile.js'
+import { statisticsRead } from '../compiler/statistics-read.js'
 import type { EngineBackend, Precision, Program } from '../compiler/program.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
@@ -14,7 +15,7 @@ export interface TeacherSpec {
   readonly model: Model
   /** All parameters one after another in PyTorch's order, or a safetensors file. */
   readonly weights: Float32Array | string | URL
-  /** Running mean and variance of batch norms by name; a file has its own. */
+  /** Running mean and variance of batch norms by name, such as `norm.runningMean`; a file has its own. */
   readonly statistics?: Readonly<Record<string, Float32Array>>
   /** Samples of one `predict`. */
   readonly batch: number
@@ -35,7 +36,7 @@ export class Teacher {
   readonly #replica: Handle
   readonly #slot: number
 
-  /** Throws INVALID_OPTION for weights of another model, and the errors of reading the file and of compiling. */
+  /** Throws INVALID_OPTION for weights of another model and for missing statistics, and the errors of reading the file and of compiling. */
   static async create({ model, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherHost): Promise<Teacher> {
     const { engine, backend, device = 0, threads } = place
     await loadOperators(model)
@@ -49,6 +50,8 @@ export class Teacher {
     checkMemory(engine, wanted, { backend, device, what: `teacher ${model.name}` })
     if (given.parameters.length !== elements)
       throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
+    const missing = statisticsRead(program).find((value) => !Object.hasOwn(given.statistics, value.name))
+    if (missing) throw invalidOption('statistics', Object.keys(given.statistics), `give ${missing.name}, too: the model has batch norms`)
     const replica = engine.createReplica({ backend, device, layout: program.parameters, threads, seed: 0 })
     const teacher = new Teacher(engine, replica, program)
     engine.writeVector(replica, 'weights', given.parameters)

@@ -1,5 +1,6 @@
 import { compile } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
+import { statisticsRead } from '../compiler/statistics-read.js'
 import type { Dataset } from '../data/dataset.js'
 import type { TableRow } from '../data/tables/encode.js'
 import { numberTarget, type SampleEncoding } from '../formats/encoding.js'
@@ -59,7 +60,7 @@ export class TrainedModel {
     })
   }
 
-  /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights that do not suit. */
+  /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights or statistics that do not suit. */
   static of(
     { model, weights, statistics, normalisation, classNames, encoding }: SavedModel,
     place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
@@ -68,6 +69,7 @@ export class TrainedModel {
     const { engine, program, replica } = place
     const vector = new Float32Array(program.parameters.elements)
     for (const { name, shape, canonical } of program.parameters.parameters) vector.set(dataOf(name, shape, weights), canonical)
+    for (const { name, shape } of statisticsRead(program)) dataOf(name, shape, statistics)
     engine.writeVector(replica, 'weights', vector)
     for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(replica, trained.#bound(), name, data)
     return trained

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { Teacher } from '../../src/learner/teacher.js'
 import { engine } from '../../src/engine/native.js'
-import { defineModel, embedding, linear } from '../../src/model/layers.js'
+import { batchNorm2d, defineModel, embedding, flatten, linear } from '../../src/model/layers.js'
+import { refused } from '../support/codes.js'
 
 describe('a teacher', () => {
   it('answers token ids too', async () => {
@@ -10,6 +11,25 @@ describe('a teacher', () => {
     const weights = Float32Array.of(1, 10, 100, 2)
     const teacher = await Teacher.create({ model, weights, batch: 2 }, { engine, backend: 'reference', threads: 1 })
     expect([...teacher.predict(Int32Array.of(0, 1, 2, 0))]).to.deep.equal([2, 20, 200, 2])
+    teacher.release()
+  })
+
+  it('is refused without the statistics of its batch norms', async () => {
+    const layers = [batchNorm2d({ name: 'norm' }), flatten(), linear(1, { name: 'sum', bias: false })]
+    const model = defineModel({ name: 'norms', input: [1, 1, 2], layers })
+    // Scale and shift of the batch norm, then the linear layer.
+    const weights = Float32Array.of(1, 0, 1, 1)
+    const place = { engine, backend: 'reference', threads: 1 } as const
+    const mean = { 'norm.runningMean': Float32Array.of(1) }
+    await refused('INVALID_OPTION', () => Teacher.create({ model, weights, batch: 1 }, place), 'statistics', 'give norm.runningMean')
+    await refused(
+      'INVALID_OPTION',
+      () => Teacher.create({ model, weights, statistics: mean, batch: 1 }, place),
+      'give norm.runningVariance'
+    )
+    const statistics = { ...mean, 'norm.runningVariance': Float32Array.of(4) }
+    const teacher = await Teacher.create({ model, weights, statistics, batch: 1 }, place)
+    expect(teacher.predict(Float32Array.of(3, 5))[0]).to.be.closeTo(3, 1e-4)
     teacher.release()
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defineModel, linear } from '../../src/model/layers.js'
+import { batchNorm2d, defineModel, flatten, linear } from '../../src/model/layers.js'
 import { loadModel } from '../../src/trained/load-model.js'
 import { savedOf } from '../formats/support/saved-of.js'
 import { refused } from '../support/codes.js'
@@ -17,6 +17,14 @@ describe('A model is loaded', () => {
     for (const [part, value] of Object.entries({ weights: null, statistics: undefined, normalisation: {} }))
       await refused('INVALID_OPTION', () => loadModel({ ...saved, [part]: value }), part)
     await refused('INVALID_OPTION', () => loadModel({ ...saved, statistics: [null] } as never), 'tensor 0')
+  })
+
+  it('with the statistics of its batch norms, without which it predicts nothing of sense', async () => {
+    const normed = savedOf(defineModel({ name: 'normed', input: [1, 1, 2], layers: [batchNorm2d({ name: 'norm' }), flatten(), linear(2)] }))
+    const { 'norm.runningVariance': _, ...mean } = normed.statistics
+    await loadModel(normed)
+    await refused('UNKNOWN_NAME', () => loadModel({ ...normed, statistics: {} }), 'norm.runningMean', 'running statistics')
+    await refused('UNKNOWN_NAME', () => loadModel({ ...normed, statistics: mean }), 'norm.runningVariance')
   })
 
   it('and predicts from finite numbers only', async () => {
