@@ -6,8 +6,8 @@ const supervision = group({
   restarts: option(whole(), { text: 'learners that may be replaced in one place within the window', default: 3 }),
   /** Milliseconds; a minute if omitted. */
   window: option(real({ above: 0, unit: 'milliseconds' }), { text: 'milliseconds in which restarts are counted', default: 60_000 }),
-  /** Milliseconds without a step after which a learner that does not wait for others counts as dead; a minute if omitted. */
-  deadline: option(real({ min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }), {
+  /** Milliseconds without a step after which a learner that does not wait for others counts as dead; a minute if omitted. A learner tells of its steps every 50 ms. */
+  deadline: option(real({ min: 100, max: 2 ** 31 - 1, unit: 'milliseconds' }), {
     text: 'milliseconds without a step after which a learner counts as dead',
     default: 60_000
   })

@@ -295,6 +295,8 @@ describe('options of a training job', () => {
     ['supervision.restarts', { supervision: { restarts: -1 } }],
     ['supervision.window', { supervision: { window: 0 } }],
     ['supervision.deadline', { supervision: { deadline: Infinity } }],
+    // A learner tells of its steps every 50 ms.
+    ['supervision.deadline', { supervision: { deadline: 60 } }],
     ['supervision.patience', { supervision: { patience: 1 } }],
     ['lerners', { lerners: 2 }]
   ]
