@@ -95,7 +95,7 @@ export interface Engine {
   // Of a stream's feeder. A stream has one feeder at a time.
   /** The next batch to make: one that a reader waits for, or one ahead of the readers. Null if there is none, or no slot for it. */
   nextBatch(stream: Handle, which: 'waited' | 'ahead'): BatchRequest | null
-  /** Copies the batch of a turn that `nextBatch` gave out. A batch that is no longer needed is ignored. Throws SHAPE_MISMATCH. */
+  /** Copies the batch of a turn that `nextBatch` gave out. A batch that is no longer needed is ignored. Throws SHAPE_MISMATCH, LABEL_OUT_OF_RANGE. */
   feedBatch(stream: Handle, turn: number, samples: Uint8Array, labels: Int32Array): void
   /** Calls `wake` in this thread when `nextBatch` may have a batch. Batches that another feeder was making are given out again. */
   watchStream(stream: Handle, wake: () => void): void
@@ -125,7 +125,8 @@ export interface Engine {
   writeVector(replica: Handle, which: ReplicaVector, data: Float32Array | Float64Array): void
   /**
    * Copies the model that the group evaluates into the replica's weights: the evaluation average, which is on the first device, or the replica's device's
-   * copy of the central model of the last whole round. Returns the number of that round. Throws INVALID_STATE if the replica is on another device.
+   * copy of the central model of the last whole round; on a device that the group does not have, the first device's. Returns the number of that round. Throws
+   * INVALID_PROGRAM for a replica of another layout.
    */
   adopt(replica: Handle, group: Handle): number
   /** Time, runs, flops and bytes of every operator since the last call. The first call starts the measurement. */
