@@ -132,7 +132,7 @@ export class Learner implements LearnerControlProtocol {
   }
 
   message(method: string, args: readonly unknown[]): Promise<MessageOutcome> {
-    return callMethod(this.#plugin!, method, args, this.#context.name)
+    return this.#runner.handle(() => callMethod(this.#plugin!, method, args, this.#context.name))
   }
 
   async repeat(messages: readonly RepeatedMessage[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { ArbalestError } from '../errors.js'
 import type { RunOutcome, RunReport } from '../engine/contract.js'
@@ -31,6 +32,10 @@ export class StepRunner {
   /** The answer to `resume`; undefined while the learner is paused. */
   #paused: Deferred<LearnerReport> | undefined
   #resumed = deferred()
+  /** The first `resume` has been called. */
+  #begun = false
+  /** The message that a call comes from. */
+  readonly #message = new AsyncLocalStorage<{ answered: boolean }>()
   #report = NOTHING
   #lastMailboxTurn = performance.now()
   #closed = false
@@ -45,6 +50,7 @@ export class StepRunner {
 
   /** Lets calls run. Resolves at the next pause, or when the learner is no member of its group any more. */
   resume(): Promise<LearnerReport> {
+    this.#begun = true
     this.#paused = deferred()
     this.#report = NOTHING
     this.#resumed.resolve()
@@ -66,6 +72,16 @@ export class StepRunner {
     return paused !== undefined
   }
 
+  /** Handles a message, for which the learner rests: steps that are made for its answer would wait for it for ever. */
+  async handle<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    const message = { answered: false }
+    try {
+      return await this.#message.run(message, work)
+    } finally {
+      message.answered = true
+    }
+  }
+
   /** Gives the mailbox a turn if its last one was long ago. */
   async yieldToMailbox(): Promise<void> {
     if (performance.now() - this.#lastMailboxTurn > MAILBOX_MILLISECONDS) await this.#mailboxTurn()
@@ -73,9 +89,10 @@ export class StepRunner {
 
   /**
    * Repeats a call until it has run, or until the group pauses after some of its steps. The call is passed the number of steps done so far.
-   * Throws a StepInterrupted once the learner is no member of its group any more.
+   * Throws a StepInterrupted once the learner is no member of its group any more, and INVALID_STATE for a step of its start or of a message.
    */
   async run(call: (done: number) => RunReport): Promise<RunReport> {
+    this.#refuseOutsideSteps()
     let sum = NOTHING
     for (;;) {
       await this.yieldToMailbox()
@@ -108,6 +125,16 @@ export class StepRunner {
       await this.#mailboxTurn()
       if (this.#closed) throw new StepInterrupted('cancelled')
     }
+  }
+
+  #refuseOutsideSteps(): void {
+    if (!this.#begun)
+      throw new ArbalestError('INVALID_STATE', 'step: the learner has not begun to train; make its steps in step(), not while it starts')
+    if (this.#message.getStore()?.answered === false)
+      throw new ArbalestError(
+        'INVALID_STATE',
+        'step: all learners rest while one handles a message; make its steps in step(), not for an answer'
+      )
   }
 
   #pause(outcome: LearnerReport['outcome']): void {

@@ -106,6 +106,28 @@ describe('a learner of the user', () => {
       expect(cause).to.include({ code: 'INVALID_STATE' })
     })
 
+  it('is told that it cannot make a step while it starts', async () => {
+    for (const early of ['run(1)', 'load()']) {
+      const learner = source(`export default ({ replica }) => ({ started: () => replica.${early}, step: () => replica.run(1) })`)
+      const { cause } = await refused('LEARNER_FAILED', () => train(options(learner)).finished, 'has not begun to train')
+      expect(cause).to.include({ code: 'INVALID_STATE' })
+    }
+  })
+
+  it('is told that it cannot make a step for the answer to a message, and goes on', async () => {
+    const learner = source(`export default ({ replica }) => ({
+      step: () => replica.run(1),
+      async early() { await replica.run(1) },
+      later() { setTimeout(() => replica.run(1).catch(() => {})) }
+    })`)
+    await using job = train(options(learner))
+    await new Promise((resolve) => job.on('started', resolve))
+    const { ask } = job.actors.learner<{ early(): Promise<void>; later(): void }>(0)
+    await refused('INVALID_STATE', () => ask.early(), 'all learners rest while one handles a message')
+    await ask.later()
+    expect((await job.finished).iterations).to.equal(60)
+  })
+
   it('may compute its gradients or its weights itself', async () => {
     const learner = source(`export default ({ replica }) => async () => {
       await replica.load()
