@@ -9,8 +9,6 @@
 namespace arbalest {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A waiting reader checks its flag this often.
 constexpr std::chrono::milliseconds kSlice{10};
 
@@ -38,7 +36,7 @@ const Dataset* BatchStream::Reader::take(const Request& wish, Clock::time_point 
     stream.note(wish.position);
     stream.wake();
   }
-  const auto waited = [&] { stream.totals_.wait_seconds += std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto waited = [&] { stream.totals_.wait_seconds += seconds_since(start); };
   for (;;) {
     if (cancelled) {
       wish_.reset();

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/condition_variable.h"
 #include "data/dataset.h"
 
@@ -83,7 +83,7 @@ class BatchStream {
     Reader& operator=(const Reader&) = delete;
 
     // The batch, valid until `release`; null if the deadline comes first or `cancelled` is set, which is checked every 10 ms.
-    const Dataset* take(const Request& wish, std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
+    const Dataset* take(const Request& wish, Clock::time_point deadline, const std::atomic<bool>& cancelled);
     void release();
     // The places of `count` samples in their batch: 0, 1, 2, ...
     std::span<const int64_t> places(int64_t count);

@@ -69,7 +69,7 @@ ArenaUser::~ArenaUser() {
   --arenas_->users_;
 }
 
-bool ArenaUser::take(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) {
+bool ArenaUser::take(Clock::time_point deadline, const std::atomic<bool>& cancelled) {
   if (has()) return true;
   std::unique_lock lock(arenas_->mutex_);
   auto& queue = arenas_->queue_;
@@ -80,7 +80,7 @@ bool ArenaUser::take(std::chrono::steady_clock::time_point deadline, const std::
   }
   queue.push_back(this);
   while (!has() && !cancelled.load(std::memory_order_relaxed)) {
-    const auto now = std::chrono::steady_clock::now();
+    const Clock::time_point now = Clock::now();
     if (now >= deadline) break;
     lent_.wait_until(lock, std::min(deadline, now + kSlice));
   }

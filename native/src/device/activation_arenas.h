@@ -4,13 +4,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/condition_variable.h"
 #include "device/make_tier.h"
 #include "device/parameter_vectors.h"
@@ -59,7 +59,7 @@ class ArenaUser {
   ArenaUser& operator=(const ArenaUser&) = delete;
 
   // Waits until an arena is lent to this user. False if that has not happened by the deadline, or if the user is cancelled.
-  bool take(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
+  bool take(Clock::time_point deadline, const std::atomic<bool>& cancelled);
   // The arena's contents are lost, and transfers that are under way are given up. The user that has waited longest, of those that the arena
   // is large enough for, gets it.
   void give_back();

@@ -20,8 +20,6 @@ constexpr size_t kMostSpans = 65536;
 // Rounds of the job whose rounds count most, by which a job may be ahead: jobs whose exchanges vary do not wait for each other.
 constexpr double kLead = 2;
 
-double on_clock(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
-
 void check_job(int job, size_t jobs) {
   if (job < 0 || static_cast<size_t>(job) >= jobs)
     throw Error("INVALID_OPTION", "job: received " + std::to_string(job) + "; give a number from 0 to below " + std::to_string(jobs));

@@ -21,8 +21,6 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double on_clock(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
-
 }  // namespace
 
 LeaseUser::LeaseUser(std::shared_ptr<DeviceLease> lease, int job, Kind kind) : lease_(std::move(lease)), job_(job), kind_(kind) {

@@ -227,7 +227,7 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
     changed_.wait_until(lock, std::min(deadline, now + kSlice));
     // A pause is no waiting for others.
     if (FreeMember* const waiting = members_.find(learner); waiting && recorder_.is_recording() && !schedule_.rests_before(round))
-      waiting->waited += std::chrono::duration<double>(Clock::now() - now).count();
+      waiting->waited += seconds_since(now);
   }
 }
 

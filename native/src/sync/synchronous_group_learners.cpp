@@ -255,8 +255,7 @@ Outcome SynchronousGroup::await_model(Lock& lock, int learner, int64_t round, st
   if (has_model(round, bucket) || !recorder_.is_recording()) return wait_for_model(lock, learner, round, bucket, deadline, cancelled);
   const Clock::time_point from = Clock::now();
   const Outcome outcome = wait_for_model(lock, learner, round, bucket, deadline, cancelled);
-  if (const RoundMember* const member = members_.find(learner))
-    recorder_.add_wait(member->round, learner, std::chrono::duration<double>(Clock::now() - from).count());
+  if (const RoundMember* const member = members_.find(learner)) recorder_.add_wait(member->round, learner, seconds_since(from));
   return outcome;
 }
 

@@ -21,7 +21,7 @@ struct AveragingSpan {
 // Recorded by several threads, taken by one.
 class AveragingSpans {
  public:
-  static double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+  static double now() { return on_clock(Clock::now()); }
 
   void record(const AveragingSpan& span) {
     const std::lock_guard lock(mutex_);

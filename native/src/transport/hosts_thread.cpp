@@ -227,7 +227,7 @@ void HostsThread::serve() {
     if (loss_) recover();
     let_go();
     const Clock::time_point now = Clock::now();
-    watch(std::min(std::chrono::duration<double>(now - last_turn_).count(), kLongestTurn));
+    watch(std::min(seconds_between(last_turn_, now), kLongestTurn));
     last_turn_ = now;
     if (!ending_ && now - last_beat_ >= kBeat) beat();
   }

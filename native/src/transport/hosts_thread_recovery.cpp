@@ -111,7 +111,7 @@ bool HostsThread::wait_for(std::vector<Link::Transfer> transfers) {
     std::vector<Link::Transfer> done;
     link_->poll(done);
     for (const Link::Transfer each : done) std::erase(transfers, each);
-    if (std::chrono::duration<double>(Clock::now() - begin).count() >= deadline_)
+    if (seconds_since(begin) >= deadline_)
       throw Error("HOST_LOST", "hosts: those that are left have not agreed on how to go on within " +
                                    std::to_string(static_cast<int>(deadline_)) + " s");
     std::this_thread::sleep_for(kShortestPause);

@@ -141,7 +141,7 @@ double LinkProbe::receive_rate(int distance, size_t messages) {
     lock.lock();
     changed_.wait_for(lock, kSlice, [&] { return left == 0 || given_up_; });
   }
-  const double seconds = std::chrono::duration<double>(end - begin).count();
+  const double seconds = seconds_between(begin, end);
   return static_cast<double>((messages - skipped) * kMessageBytes) / std::max(seconds, 1e-9);
 }
 

@@ -114,7 +114,7 @@ std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int part
     for (size_t bucket = 0; bucket < buckets.size(); ++bucket) requests.push_back(level->start({turn, bucket, buckets[bucket], sums}));
     for (const auto& request : requests) level->wait(*request, given_up);
     level->streams().synchronise();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(seconds_since(start));
   }
   return seconds;
 }

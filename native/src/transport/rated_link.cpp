@@ -6,8 +6,6 @@
 namespace arbalest {
 namespace {
 
-double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
-
 Clock::time_point later(Clock::time_point from, double seconds) {
   return from + std::chrono::ceil<Clock::duration>(std::chrono::duration<double>(seconds));
 }
