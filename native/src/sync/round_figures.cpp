@@ -1,6 +1,7 @@
 #include "sync/round_figures.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace arbalest {
 
@@ -11,7 +12,7 @@ void RoundRecorder::open(int64_t round, int64_t iteration, std::span<const int> 
   record.figures.round = round;
   record.figures.iteration = iteration;
   record.measured = recording_ || Clock::now() >= next_distance_;
-  record.figures.began = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  record.figures.began = on_clock(Clock::now());
   record.missing.assign(members.begin(), members.end());
   for (int learner : members) member(record, learner);
 }
@@ -49,7 +50,7 @@ void RoundRecorder::finish(int64_t round, double averaged) {
   if (!record) return;
   record->whole = true;
   record->figures.averaged = averaged;
-  record->figures.seconds = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  record->figures.seconds = on_clock(Clock::now());
 }
 
 std::vector<RoundFigures> RoundRecorder::take_after(int64_t round) {
@@ -86,10 +87,13 @@ std::vector<RoundFigures> RoundRecorder::known_after(int64_t round) {
   return taken;
 }
 
-RoundRecorder::Record* RoundRecorder::find(int64_t round) {
-  const auto found = std::ranges::find(records_, round, [](const Record& record) { return record.figures.round; });
-  return found == records_.end() ? nullptr : &*found;
+// By halves: each step of each learner asks for it several times, with the group's lock held.
+const RoundRecorder::Record* RoundRecorder::find(int64_t round) const {
+  const auto found = std::ranges::lower_bound(records_, round, {}, [](const Record& record) { return record.figures.round; });
+  return found != records_.end() && found->figures.round == round ? &*found : nullptr;
 }
+
+RoundRecorder::Record* RoundRecorder::find(int64_t round) { return const_cast<Record*>(std::as_const(*this).find(round)); }
 
 MemberFigures& RoundRecorder::member(Record& record, int learner) {
   auto& members = record.figures.members;

@@ -2,7 +2,6 @@
 // waited. Nothing is recorded before the first call of take_after() or sample_after().
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -36,7 +35,8 @@ class RoundRecorder {
   bool is_recording() const { return recording_ || sampled_until_ > Clock::time_point::min(); }
   // Whether the distances of the round's learners are to be measured.
   bool measures(int64_t round) const {
-    return std::ranges::any_of(records_, [round](const Record& each) { return each.figures.round == round && each.measured; });
+    const Record* const record = find(round);
+    return record && record->measured;
   }
 
   // The round begins with these members. Under rules whose learners come to a round as they please, there are none yet.
@@ -74,6 +74,8 @@ class RoundRecorder {
 
   bool is_sampled();
   std::vector<RoundFigures> known_after(int64_t round);
+  // Null where it is not recorded.
+  const Record* find(int64_t round) const;
   Record* find(int64_t round);
   static MemberFigures& member(Record& record, int learner);
 
