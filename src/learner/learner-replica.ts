@@ -90,9 +90,11 @@ export class LearnerReplica extends BoundProgram {
     })
     this.#growArena(program)
     const handle = engine.createProgram(program)
-    const slot = engine.bind(replica, handle, dataset)
-    engine.release(handle)
-    return new BoundProgram(this.#state, slot, program)
+    try {
+      return new BoundProgram(this.#state, engine.bind(replica, handle, dataset), program)
+    } finally {
+      engine.release(handle)
+    }
   }
 
   #growArena({ name, arenas: { activations } }: Program): void {

@@ -53,18 +53,26 @@ export class Teacher {
     const missing = statisticsRead(program).find((value) => !Object.hasOwn(given.statistics, value.name))
     if (missing) throw invalidOption('statistics', Object.keys(given.statistics), `give ${missing.name}, too: the model has batch norms`)
     const replica = engine.createReplica({ backend, device, layout: program.parameters, threads, seed: 0 })
-    const teacher = new Teacher(engine, replica, program)
-    engine.writeVector(replica, 'weights', given.parameters)
-    for (const [name, values] of Object.entries(given.statistics)) engine.writeValue(replica, teacher.#slot, name, values)
-    return teacher
+    try {
+      const teacher = new Teacher(engine, replica, program)
+      engine.writeVector(replica, 'weights', given.parameters)
+      for (const [name, values] of Object.entries(given.statistics)) engine.writeValue(replica, teacher.#slot, name, values)
+      return teacher
+    } catch (error) {
+      engine.release(replica)
+      throw error
+    }
   }
 
   private constructor(engine: Engine, replica: Handle, program: Program) {
     this.#engine = engine
     this.#replica = replica
     const handle = engine.createProgram(program)
-    this.#slot = engine.bind(replica, handle)
-    engine.release(handle)
+    try {
+      this.#slot = engine.bind(replica, handle)
+    } finally {
+      engine.release(handle)
+    }
   }
 
   /** The outputs (batch, ...) for `input` (batch, ...sample): token ids, or numbers normalised as the training step's own `input` is. */
