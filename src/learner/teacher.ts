@@ -5,10 +5,11 @@ import type { EngineBackend, Precision, Program } from '../compiler/program.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkMemory } from '../engine/free-memory.js'
-import { invalidOption } from '../errors.js'
+import { invalidOption, unknownName } from '../errors.js'
 import { importFile } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import { loadOperators } from '../model/composed.js'
+import { checkNumbers } from './bound-program.js'
 
 /** A model that gives a learner its outputs and is not trained. */
 export interface TeacherSpec {
@@ -36,8 +37,9 @@ export class Teacher {
   readonly #replica: Handle
   readonly #slot: number
 
-  /** Throws INVALID_OPTION for weights of another model and for missing statistics, and the errors of reading the file and of compiling. */
-  static async create({ model, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherHost): Promise<Teacher> {
+  /** Throws INVALID_OPTION for weights of another model and for missing statistics, UNKNOWN_NAME, and the errors of reading the file and of compiling. */
+  static async create(spec: TeacherSpec, place: TeacherHost): Promise<Teacher> {
+    const { model, weights, statistics = {}, batch, precision = 'f32' } = checked(spec)
     const { engine, backend, device = 0, threads } = place
     await loadOperators(model)
     const program = compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision })
@@ -77,6 +79,7 @@ export class Teacher {
 
   /** The outputs (batch, ...) for `input` (batch, ...sample): token ids, or numbers normalised as the training step's own `input` is. */
   predict(input: Float32Array | Int32Array): Float32Array {
+    checkNumbers('input', input)
     this.#engine.writeValue(this.#replica, this.#slot, 'input', input)
     this.#engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 0 })
     return this.#engine.readValue(this.#replica, this.#slot, 'output') as Float32Array
@@ -86,4 +89,19 @@ export class Teacher {
   release(): void {
     this.#engine.release(this.#replica)
   }
+}
+
+const PRECISIONS = ['f32', 'bf16'] as const
+
+/** Throws INVALID_OPTION, UNKNOWN_NAME: a learner in JavaScript has no types. */
+function checked(spec: TeacherSpec): TeacherSpec {
+  if (typeof spec !== 'object' || spec === null) throw invalidOption('teacher', spec, 'give an object with model, weights and batch')
+  const { weights, statistics = {}, precision = 'f32' } = spec
+  if (!(weights instanceof Float32Array || weights instanceof URL || typeof weights === 'string'))
+    throw invalidOption('weights', weights, 'give a Float32Array of all parameters, or the path of a safetensors file')
+  if (typeof statistics !== 'object' || statistics === null)
+    throw invalidOption('statistics', statistics, 'give running mean and variance of the batch norms by name')
+  for (const [name, values] of Object.entries(statistics)) checkNumbers(`statistics.${name}`, values)
+  if (!PRECISIONS.includes(precision)) throw unknownName('precision', precision, PRECISIONS)
+  return spec
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Teacher } from '../../src/learner/teacher.js'
+import { Teacher, type TeacherSpec } from '../../src/learner/teacher.js'
 import type { Engine, Handle } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
@@ -32,6 +32,23 @@ describe('a teacher', () => {
     const statistics = { ...mean, 'norm.runningVariance': Float32Array.of(4) }
     const teacher = await Teacher.create({ model, weights, statistics, batch: 1 }, place)
     expect(teacher.predict(Float32Array.of(3, 5))[0]).to.be.closeTo(3, 1e-4)
+    teacher.release()
+  })
+
+  it('is told what it cannot take', async () => {
+    const model = defineModel({ name: 'sum', input: [4], layers: [linear(1, { bias: false })] })
+    const sound = { model, weights: new Float32Array(4), batch: 1 }
+    const place = { engine, backend: 'reference', threads: 1 } as const
+    for (const [spec, code, said] of [
+      [undefined, 'INVALID_OPTION', 'teacher: received nothing'],
+      [{ ...sound, weights: [1, 2, 3, 4] }, 'INVALID_OPTION', 'weights: received [1,2,3,4]; give a Float32Array'],
+      [{ ...sound, statistics: null }, 'INVALID_OPTION', 'statistics: received null'],
+      [{ ...sound, statistics: { mean: [1] } }, 'INVALID_OPTION', 'statistics.mean: received [1]'],
+      [{ ...sound, precision: 'f16' }, 'UNKNOWN_NAME', 'precision: received "f16"; use one of bf16, f32']
+    ] as const)
+      await refused(code, () => Teacher.create(spec as unknown as TeacherSpec, place), said)
+    const teacher = await Teacher.create(sound, place)
+    await refused('INVALID_OPTION', () => teacher.predict([1, 2, 3, 4] as unknown as Float32Array), 'input: received [1,2,3,4]')
     teacher.release()
   })
 
