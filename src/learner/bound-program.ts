@@ -96,11 +96,13 @@ export class BoundProgram {
 
   /** A copy of a named value, such as `output`, `loss` or `target`, in canonical order. Throws UNKNOWN_NAME. */
   read(name: string): ValueArray {
+    this.#checkName(name)
     return this.#state.engine.readValue(this.#state.handle, this.#slot, name)
   }
 
   /** Overwrites a named value. Throws UNKNOWN_NAME, INVALID_OPTION for what is no typed array, and SHAPE_MISMATCH for another number of elements. */
   write(name: string, data: ValueArray): void {
+    this.#checkName(name)
     checkNumbers(name, data)
     this.#state.engine.writeValue(this.#state.handle, this.#slot, name, data)
   }
@@ -190,6 +192,10 @@ export class BoundProgram {
   #endStep(): void {
     this.#state.stepping = undefined
     this.#state.order.reset()
+  }
+
+  #checkName(name: string): void {
+    if (typeof name !== 'string') throw unknownName('value', name, Object.keys(this.#program.named))
   }
 
   #refuseInsideAnotherStep(): void {

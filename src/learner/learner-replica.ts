@@ -77,7 +77,10 @@ export class LearnerReplica extends BoundProgram {
   }
 
   /** Compiles and binds another program over the same weights. Throws INVALID_STATE inside a step. */
-  program({ mode, batch, loss }: ProgramRequest): BoundProgram {
+  program(request: ProgramRequest): BoundProgram {
+    if (typeof request !== 'object' || request === null)
+      throw invalidOption('program', request, "give an object such as { mode: 'evaluate' }")
+    const { mode, batch, loss } = request
     const { engine, handle: replica, stepping } = this.#state
     if (stepping) throw new ArbalestError('INVALID_STATE', 'program: received a call inside a step; call update() first')
     const { model, recipe } = this.#recipe

@@ -106,6 +106,12 @@ describe('a learner of the user', () => {
       expect(cause).to.include({ code: 'INVALID_STATE' })
     })
 
+  it('is told that a further program needs a mode', async () => {
+    const learner = source(`export default ({ replica }) => ({ step: () => replica.program() })`)
+    const { cause } = await refused('LEARNER_FAILED', () => train(options(learner)).finished, 'program: received nothing')
+    expect(cause).to.include({ code: 'INVALID_OPTION' })
+  })
+
   it('is told that it cannot make a step while it starts', async () => {
     for (const early of ['run(1)', 'load()']) {
       const learner = source(`export default ({ replica }) => ({ started: () => replica.${early}, step: () => replica.run(1) })`)
