@@ -116,6 +116,24 @@ describe('an asynchronous group', () => {
     expect(largestDifference(run.weights(2), central)).to.equal(0)
   })
 
+  it('takes what a learner has not pushed yet where it leaves between two iterations, and not where its central model is another', () => {
+    for (const replaced of [false, true]) {
+      const { run, initial } = start(downpour({ period: 1, pushPeriod: 50, fetchPeriod: 50 }), 2)
+      for (let i = 0; i < 3; i++)
+        for (const j of [0, 1]) {
+          run.compute(j)
+          run.finish(j)
+        }
+      expect(run.central()).to.deep.equal(initial)
+      if (replaced) engine.writeCentral(run.group, initial)
+      const own = run.weights(1)
+      engine.evict(run.group, 1)
+      // The learner began at the central model, and nobody else has pushed.
+      expect(largestDifference(run.central(), replaced ? initial : own)).below(1e-6)
+      expect(largestDifference(own, initial)).above(1e-3)
+    }
+  })
+
   it('goes on without a learner that is evicted in the middle of an iteration', () => {
     const { run, step } = start(downpour({ period: 1 }), 2)
     engine.setPause(run.group, 2)

@@ -62,8 +62,15 @@ std::optional<Departure> AsynchronousGroup::evict(int learner, std::optional<Dep
   const FreeMember* const member = members_.find(learner);
   if (!member) return std::nullopt;
   close_ticket(*member);
+  // Of one that is within an iteration, its thread may be writing them.
+  const std::shared_ptr<Memory> updates = !member->ticket && has_unpushed(*member) ? member->contribution : nullptr;
   members_.remove(learner);
   changed_.announce();
+  try {
+    if (updates) push_last(lock, *updates);
+  } catch (const Error&) {
+    // The learners that are left meet the same fault.
+  }
   close_rounds(lock);
   return std::nullopt;
 }
@@ -209,11 +216,10 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
     }
     const int64_t round = next_round();
     // At the end a learner pushes the updates that it has not pushed yet.
-    if (schedule_.ends_before(round) && member->contribution && member->own_iterations % rule().push != 0) {
+    if (schedule_.ends_before(round) && has_unpushed(*member)) {
       const std::shared_ptr<Memory> updates = member->contribution;
       member->own_iterations += rule().push - member->own_iterations % rule().push;
-      const UnlockedWork work(*this, lock, last_pushes_);
-      push(*updates);
+      push_last(lock, *updates);
       continue;
     }
     if (round == opened_ && schedule_.rests_before(round)) {
@@ -303,6 +309,15 @@ int64_t AsynchronousGroup::whole_iterations() const {
   for (const auto& [learner, member] : members_)
     if (member.ticket) whole = std::min(whole, member.ticket->iteration);
   return whole;
+}
+
+bool AsynchronousGroup::has_unpushed(const FreeMember& member) const {
+  return member.contribution && !member.fresh && member.own_iterations % rule().push != 0;
+}
+
+void AsynchronousGroup::push_last(Lock& lock, Memory& updates) {
+  const UnlockedWork work(*this, lock, last_pushes_);
+  push(updates);
 }
 
 void AsynchronousGroup::push(Memory& updates) {

@@ -72,7 +72,7 @@ class AsynchronousGroup final : public GroupState {
   // The number of the round that the next iteration belongs to.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
   bool all_over() const override;
-  // Waits, not for long, until the learners that have reached the end have pushed all of their updates.
+  // Waits, not for long, until the learners that have reached the end, or have left, have pushed all of their updates.
   void await_last_pushes(Lock& lock) const;
   bool too_far_ahead(const FreeMember& member) const;
   void refuse_in_progress() const override;
@@ -83,7 +83,11 @@ class AsynchronousGroup final : public GroupState {
   // The member's iteration is over, or has been given up.
   void close_ticket(const FreeMember& member);
   void close_rounds(Lock& lock);
+  // Whether it has made steps since its last push.
+  bool has_unpushed(const FreeMember& member) const;
   void push(Memory& updates);
+  // Of a learner that makes no further step, without the lock.
+  void push_last(Lock& lock, Memory& updates);
   void clear(Memory& vector);
 
   AsynchronousCentralModel central_;
@@ -91,7 +95,7 @@ class AsynchronousGroup final : public GroupState {
   std::deque<FreeMember> resumable_;     // as they were when the group was captured, in learner order
   std::map<int64_t, FreeRound> rounds_;  // opened and not yet whole, by number
   int64_t opened_ = 0;                   // rounds that have been opened
-  int last_pushes_ = 0;                  // pushes under way of learners that have reached the end
+  int last_pushes_ = 0;                  // pushes under way of learners that have reached the end or have left
   // 1 while the first of the open rounds, whose iterations are over, is being taken into the evaluation average.
   int averages_under_way_ = 0;
 };
