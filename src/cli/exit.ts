@@ -1,5 +1,4 @@
 import { ArbalestError, codeOf, faultsOf, messageOf, printable, type ErrorCode } from '../errors.js'
-import { tellOnStderr } from './terminal.js'
 
 /** The exit codes. After a signal it is 128 plus the signal's number, as shells report it. */
 export const EXIT = { done: 0, failed: 1, usage: 2, hungUp: 129, interrupted: 130, quit: 131, brokenPipe: 141, terminated: 143 } as const
@@ -42,7 +41,7 @@ export function reportError(error: unknown, { json, stack, job }: ReportOptions)
 export function printWarnings(): void {
   if (process.listenerCount('warning') === 0) return
   process.removeAllListeners('warning')
-  process.on('warning', ({ message }) => tellOnStderr(`warning: ${printable(message.replaceAll(/\s*\n\s*/g, ' '))}\n`))
+  process.on('warning', ({ message }) => process.stderr.write(`warning: ${printable(message.replaceAll(/\s*\n\s*/g, ' '))}\n`))
 }
 
 /** Open files that a training needs: for the process, the actors beside the learners and the threads that read images, and for the event loop of a learner's thread. */

@@ -1,7 +1,6 @@
 import { isFirstProcess } from '../hosts/tenants.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { isHangUpIgnored } from './hang-up.js'
-import { tellOnStderr } from './terminal.js'
 
 /**
  * `arbalest launch` stops the processes that it has started by SIGUSR2, which launchers pass on. They end with 0, so that the launcher does not take the
@@ -63,7 +62,7 @@ export class StopOnSignal implements Disposable {
       this.#first = { signal, time }
       // The agent has said so already, once for all processes; without an agent the first process says it.
       if (signal !== 'SIGUSR2' && isFirstProcess())
-        tellOnStderr(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
+        process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
       this.#stop()
       return
     }

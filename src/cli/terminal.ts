@@ -24,16 +24,3 @@ export function hasColours(output: Output, env: Environment = process.env): bool
 
 /** For text on stdout. */
 export const colours = createColors(hasColours(process.stdout))
-
-let clearLastLine = (): void => {}
-
-/** Says how the last line of the terminal is cleared, in which something is drawn again and again, such as a progress bar; without `clear` nothing is any more. */
-export function drawsLastLine(clear: () => void = () => {}): void {
-  clearLastLine = clear
-}
-
-/** Writes to stderr, in the place of what is drawn in the last line of the terminal and comes again below. */
-export function tellOnStderr(text: string): void {
-  clearLastLine()
-  process.stderr.write(text)
-}

@@ -1,7 +1,7 @@
 import { MultiBar, Presets, type Options, type Params, type SingleBar } from 'cli-progress'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
-import { drawsLastLine } from '../terminal.js'
 import { count, duration, loss, percent, secondsLeft } from '../text.js'
+import { LastLine } from './last-line.js'
 import { dataWait, eventMessage } from './messages.js'
 import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
 import { TuningSummary } from './tuning.js'
@@ -27,9 +27,11 @@ function barLine({ barCompleteString = '', barIncompleteString = '' }: Options, 
   return `${barCompleteString.slice(0, done)}${barIncompleteString.slice(0, length - done)}${text()}`
 }
 
-/** Shows a progress bar with the messages of events above it, for terminals. */
+/** Shows a progress bar with the messages of events above it, and all else that the process writes, for terminals. */
 export class ProgressBar implements Reporter {
   readonly #output: Output
+  readonly #stderr: Output
+  #line: LastLine | undefined
   #bars: MultiBar | undefined
   #bar: SingleBar | undefined
   #throughput: ThroughputMeter | undefined
@@ -37,8 +39,9 @@ export class ProgressBar implements Reporter {
   /** undefined: every decision of the tuner is told. */
   readonly #tuning: TuningSummary | undefined
 
-  constructor(output: Output, { verbose = false }: { readonly verbose?: boolean } = {}) {
+  constructor(output: Output, { verbose = false, stderr = process.stderr }: { readonly verbose?: boolean; readonly stderr?: Output } = {}) {
     this.#output = output
+    this.#stderr = stderr
     this.#tuning = verbose ? undefined : new TuningSummary()
   }
 
@@ -65,39 +68,37 @@ export class ProgressBar implements Reporter {
   }
 
   close(): void {
+    this.#line?.[Symbol.dispose]()
     this.#bars?.stop()
-    drawsLastLine()
+    this.#line = undefined
     this.#bars = undefined
     this.#bar = undefined
   }
 
-  /** Writes above the bar while there is one. */
   #write(text: string | undefined): void {
-    if (text === undefined) return
-    if (this.#bars) {
-      this.#bars.log(`${text}\n`)
-      this.#bars.update()
-    } else this.#output.write(`${text}\n`)
+    if (text !== undefined) this.#output.write(`${text}\n`)
   }
 
   #start(event: StartedEvent): void {
     this.#throughput = new ThroughputMeter(event)
+    this.#line = new LastLine(this.#output, this.#stderr.isTTY ? [this.#stderr] : [], () => this.#bars?.update())
     this.#bars = new MultiBar(
       {
         format: barLine as Options['format'],
-        stream: this.#output,
+        stream: this.#line.stream,
         barsize: LONGEST,
         fps: 5,
         hideCursor: true,
         // Else messages above the bar would be cut off at the width of the terminal.
         linewrap: true,
         clearOnComplete: true,
+        // Also where it has not changed since something was written in its place.
+        forceRedraw: true,
         // The command handles signals: it stops the job, and the job's end closes the bar.
         gracefulExit: false
       },
       Presets.shades_classic
     )
-    drawsLastLine(() => this.#output.write('\r\x1b[K'))
     const first: BarParts = {
       epoch: '  epoch 0.00',
       throughput: `  - samples/s x${event.learners}`,

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import { Console } from 'node:console'
 import { PassThrough } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { ProgressBar } from '../../../src/cli/reporters/progress-bar.js'
-import { tellOnStderr } from '../../../src/cli/terminal.js'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../../src/index.js'
 
 const SKIPPED: JobEvent = { event: 'sampleSkipped', item: 'photos/7.png', reason: 'no image', skipped: 1 }
@@ -82,19 +83,60 @@ describe('The progress bar', () => {
       .and.not.include('\x1b[?7l')
   })
 
+  /** What is to be read in the lines of a terminal: of each the text since the cursor was last set to its beginning. */
+  const screen = (text: string): readonly string[] =>
+    text.split('\n').map((line) => stripVTControlCharacters(line.replaceAll('\x1b[1G', '\r').split('\r').at(-1)!))
+
   it('makes place for what is told on stderr', () => {
     const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
-    const bar = new ProgressBar(output)
-    const { write } = process.stderr
-    process.stderr.write = (text: string) => output.write(text)
-    try {
-      bar.show(STARTED)
-      tellOnStderr('SIGINT: stopping\n')
-      bar.close()
-      tellOnStderr('after it\n')
-    } finally {
-      process.stderr.write = write
-    }
+    const write = output.write.bind(output)
+    const stderr = Object.assign(new PassThrough(), { isTTY: true, write })
+    const bar = new ProgressBar(output, { stderr })
+    bar.show(STARTED)
+    stderr.write('SIGINT: stopping\n')
+    bar.close()
+    expect(stderr.write).to.equal(write)
+    stderr.write('after it\n')
     expect(String(output.read())).to.include('\r\x1b[KSIGINT: stopping\n').and.not.include('\x1b[Kafter it')
+  })
+
+  it('leaves a stderr alone that is no terminal', () => {
+    const stderr = new PassThrough()
+    const bar = new ProgressBar(Object.assign(new PassThrough(), { isTTY: true, columns: 120 }), { stderr })
+    bar.show(STARTED)
+    stderr.write('SIGINT: stopping\n')
+    bar.close()
+    expect(String(stderr.read())).to.equal('SIGINT: stopping\n')
+  })
+
+  it("stays below what a user's own code writes", () => {
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
+    const bar = new ProgressBar(output)
+    bar.show(STARTED)
+    output.read()
+    bar.show(progress(20, 50, 2))
+    new Console(output).log('of my own\nin two lines')
+    output.write(Buffer.from('of a thread\n'))
+    const lines = screen(String(output.read()))
+    expect(lines.slice(0, 3)).to.deep.equal(['of my own', 'in two lines', 'of a thread'])
+    expect(lines.at(-1)).to.match(/^█+░+ 40%  epoch 0\.50 /)
+    bar.close()
+  })
+
+  it('is drawn again only once a line is whole that others have begun', async () => {
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 120 })
+    const bar = new ProgressBar(output)
+    bar.show(STARTED)
+    output.read()
+    for (const text of ['.', '', '.']) output.write(text)
+    bar.show(progress(20, 50, 2))
+    // Longer than the pause between two drawings.
+    await sleep(300)
+    expect(screen(String(output.read()))).to.deep.equal(['..'])
+    output.write('.\n')
+    expect(screen(String(output.read())).at(-1)).to.match(/^█+░+ 40%/)
+    output.write('half')
+    bar.close()
+    expect(screen(String(output.read()))[0]).to.equal('half')
   })
 })
