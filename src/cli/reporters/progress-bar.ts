@@ -38,6 +38,7 @@ export class ProgressBar implements Reporter {
   #accuracy = ''
   /** undefined: every decision of the tuner is told. */
   readonly #tuning: TuningSummary | undefined
+  readonly #leave = () => this.close()
 
   constructor(output: Output, { verbose = false, stderr = process.stderr }: { readonly verbose?: boolean; readonly stderr?: Output } = {}) {
     this.#output = output
@@ -68,6 +69,7 @@ export class ProgressBar implements Reporter {
   }
 
   close(): void {
+    process.off('exit', this.#leave)
     this.#line?.[Symbol.dispose]()
     this.#bars?.stop()
     this.#line = undefined
@@ -81,6 +83,8 @@ export class ProgressBar implements Reporter {
 
   #start(event: StartedEvent): void {
     this.#throughput = new ThroughputMeter(event)
+    // A user's own code may end the process, by `process.exit` or an error that nobody catches; the cursor would stay hidden.
+    process.once('exit', this.#leave)
     this.#line = new LastLine(this.#output, this.#stderr.isTTY ? [this.#stderr] : [], () => this.#bars?.update())
     this.#bars = new MultiBar(
       {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import { Console } from 'node:console'
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -139,4 +140,20 @@ describe('The progress bar', () => {
     bar.close()
     expect(screen(String(output.read()))[0]).to.equal('half')
   })
+
+  for (const [how, code] of [
+    ['process.exit(7)', 7],
+    ["setTimeout(() => { throw new Error('late') })", 1]
+  ] as const)
+    it(`gives the terminal its cursor back where a user's own code ends the process by ${how}`, () => {
+      const module = new URL('../../../src/cli/reporters/progress-bar.js', import.meta.url).href
+      const script = `
+        import { ProgressBar } from ${JSON.stringify(module)}
+        process.stdout.isTTY = true
+        new ProgressBar(process.stdout).show(${JSON.stringify(STARTED)})
+        ${how}`
+      const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
+      expect(status).to.equal(code)
+      expect(stdout.lastIndexOf('\x1b[?25h')).to.be.above(stdout.indexOf('\x1b[?25l'))
+    })
 })
