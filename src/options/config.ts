@@ -15,8 +15,9 @@ export type ConfigSource = Config | (() => Config | Promise<Config>)
  * export default defineConfig({ model: 'lenet', data: 'digits', optimiser: { learningRate: 0.02 }, until: { epochs: 4 } })
  * ```
  */
-export function defineConfig(config: Config): Config
 export function defineConfig(config: () => Config | Promise<Config>): () => Config | Promise<Config>
+// The last one: the compiler tells of a mistake by the last overload.
+export function defineConfig(config: Config): Config
 export function defineConfig(config: ConfigSource): ConfigSource {
   return config
 }

@@ -35,6 +35,11 @@ export const asked = (teacher: Teacher): Float32Array => teacher.predict(Int32Ar
 train({ model: 'mlp', synchroniser: { name: 'hogwash' } })
 // @ts-expect-error a slip of the pen in a config
 defineConfig({ optimiser: { speed: 2 } })
+defineConfig({
+  model: 'mlp',
+  // @ts-expect-error told where it is, and not at the first option
+  until: { epoch: 2 }
+})
 // @ts-expect-error also in one that is made by a function
 defineConfig(() => ({ batch: '16' }))
 // @ts-expect-error a convolution needs its kernel
