@@ -14,7 +14,7 @@ export function encoded(encoding: SampleEncoding | undefined, given: Samples | r
   if (encoding?.kind === 'table') return encodeRows(encoding, given as readonly TableRow[])
   if (encoding?.kind === 'bytes' || encoding?.kind === 'tokens') return encodeTexts(encoding, given as readonly string[])
   throw invalidOption(
-    'batch',
+    'samples[0]',
     first,
     'the model was trained on neither a table nor texts: give samples as a Float32Array, Uint8Array or Int32Array'
   )

@@ -111,15 +111,13 @@ export class TrainedModel {
     const { shape, type } = program.values[program.named['input']!]!
     const size = elements(shape.slice(1))
     const suits = type === 'i32' ? samples instanceof Int32Array : samples instanceof Float32Array || samples instanceof Uint8Array
-    if (!suits || samples.length % size !== 0)
-      throw invalidOption(
-        'batch',
-        samples,
-        `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
-      )
+    if (!suits || samples.length % size !== 0) {
+      const taken = `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
+      throw invalidOption('samples', samples, typeof samples === 'string' ? `${taken}; readImage makes one of an image` : taken)
+    }
     // A layer such as ReLU makes a number of a NaN: the outputs would look like those of any sample.
     const at = samples instanceof Float32Array ? samples.findIndex((value) => !Number.isFinite(value)) : -1
-    if (at >= 0) throw invalidOption(`batch[${at}]`, samples[at], 'use finite numbers: correct or remove that sample')
+    if (at >= 0) throw invalidOption(`samples[${at}]`, samples[at], 'use finite numbers: correct or remove that sample')
     const slot = this.#bound()
     const count = samples.length / size
     const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))

@@ -31,7 +31,7 @@ describe('A model is loaded', () => {
     const model = await loadModel(saved)
     expect(model.predict(Float32Array.of(1, 2))).to.have.lengthOf(2)
     for (const value of [NaN, Infinity, -Infinity])
-      await refused('INVALID_OPTION', () => model.predict(Float32Array.of(1, 2, 3, value)), `batch[3]: received ${value}`, 'finite')
+      await refused('INVALID_OPTION', () => model.predict(Float32Array.of(1, 2, 3, value)), `samples[3]: received ${value}`, 'finite')
   })
 
   it('with no other number of threads than training takes', async () => {

@@ -24,6 +24,22 @@ describe('The options of a trained model', () => {
     await refused('INVALID_OPTION', () => model.classify(sample, null as never), 'options: received null; give an object')
   })
 
+  it('refuse samples that are none by the name of the parameter', async () => {
+    const model = await loadModel(two)
+    for (const [given, ...told] of [
+      [
+        'three.png',
+        'samples: received "three.png"; use a Float32Array or Uint8Array of whole samples, 2 numbers each; readImage makes one of an image'
+      ],
+      [
+        Float32Array.of(1, 2, 3),
+        'samples: received Float32Array of 3 numbers; use a Float32Array or Uint8Array of whole samples, 2 numbers each'
+      ],
+      [[1, 2], 'samples[0]: received 1; the model was trained on neither a table nor texts: give samples as a Float32Array']
+    ] as const)
+      await refused('INVALID_OPTION', () => model.classify(given as never), ...told)
+  })
+
   it('of save are refused before anything is written', async () => {
     await using folder = await Folder.make()
     const model = await loadModel(two)
