@@ -84,10 +84,10 @@ export function invalidOption(parameter: string, received: unknown, fix: string)
   return faulty('INVALID_OPTION', { path: parameter, received, fix })
 }
 
-/** A name that is not in a list: the fault tells the list, and the names that are similar. */
-export function unknownName(what: string, received: unknown, known: Iterable<string>): ArbalestError {
+/** A name that is not in a list: the fault tells the list, and `hint`, or the names that are similar. */
+export function unknownName(what: string, received: unknown, known: Iterable<string>, hint?: string): ArbalestError {
   const names = [...known].sort()
-  const fix = `use one of ${names.join(', ')}${didYouMean(received, names)}`
+  const fix = `use one of ${names.join(', ')}${hint === undefined ? didYouMean(received, names) : `; ${hint}`}`
   return faulty('UNKNOWN_NAME', { path: what, received, fix }, { known: names })
 }
 

@@ -62,7 +62,7 @@ const arrayOptions = group({
   classNames: option(kind<readonly string[]>(isTexts, 'a list of names, one for each class')),
   target: option(shape),
   test: option(group(arrays)),
-  testFraction: option(real({ above: 0, below: 1 })),
+  testFraction: option(real({ above: 0, below: 1 }), { also: ['validationSplit', 'validation_split', 'testSize', 'test_size'] }),
   seed: option(whole()),
   mean: option(list(real({}), 'a number for each channel')),
   std: option(list(real({ above: 0 }), 'a number above 0 for each channel')),

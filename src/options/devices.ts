@@ -57,8 +57,10 @@ const racksFromText: FromText = (given, refuse) => {
   return given.split(';').map((rack) => rack.split(',').map(Number))
 }
 
+export const backendName = oneOf(BACKENDS, { gpu: 'a GPU is cuda' })
+
 /** The stand-in for GPUs, which tests use, is accepted and not listed. */
-const backend = either([oneOf(BACKENDS), oneOf(['cuda-host'])], (value) => (value === 'cuda-host' ? 1 : 0)) as Schema<
+const backend = either([backendName, oneOf(['cuda-host'])], (value) => (value === 'cuda-host' ? 1 : 0)) as Schema<
   BackendName,
   EngineBackend
 >
@@ -70,6 +72,7 @@ export const devicesOptions = {
   backend: option(backend, {
     text: 'cpu, cuda (NVIDIA GPUs) or reference (plain loops)',
     flag: '--backend <name>',
+    also: ['device', 'accelerator'],
     takes: BACKENDS.join(', '),
     default: 'cpu'
   }),

@@ -8,6 +8,13 @@ export type Verdict = 'stop' | void
 
 type OnEvaluated = (event: EvaluatedEvent) => Verdict | Promise<Verdict>
 
+const ALWAYS = 'leave it out: it is always told'
+
+export const metricNames = list<MetricName, MetricName>(
+  oneOf(METRIC_NAMES, { accuracy: ALWAYS, loss: ALWAYS }),
+  "a list of names, such as ['f1', 'confusion']"
+)
+
 export const evaluationOptions = {
   /** Epochs, also parts of one, from one measurement of the central model to the next; 1 if omitted. */
   evaluateEvery: option(real({ above: 0 }), {
@@ -24,7 +31,7 @@ export const evaluationOptions = {
    * What every evaluation also tells, as `testMetrics`. Of classes and of yes-or-no answers: `confusion`, `perClass`, `precision`, `recall`, `f1`. Of numbers:
    * `r2`, `mae`, `rmse`. None if omitted: each answer has to be looked at, which makes evaluations a little slower.
    */
-  metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES), "a list of names, such as ['f1', 'confusion']"), {
+  metrics: option(metricNames, {
     text: `also tell, comma-separated: ${METRIC_NAMES.join(', ')}`,
     flag: '--metrics <names>',
     default: []
@@ -32,7 +39,10 @@ export const evaluationOptions = {
   /** Which central model the trained model is: the `last` one (if omitted), or the one that was measured `best`, by `until.monitor`. */
   keep: option(oneOf(['last', 'best']), { text: 'the trained model: last, or the best measured', flag: '--keep <which>', default: 'last' }),
   /** Called after each measurement and awaited; the run ends there if the result is `stop`. An error that it throws ends the run as its failure. */
-  onEvaluated: option(callable<OnEvaluated>(), { text: 'called after each measurement' }),
+  onEvaluated: option(callable<OnEvaluated>(), {
+    text: 'called after each measurement',
+    also: ['onEpochEnd', 'on_epoch_end', 'onValidationEnd', 'on_validation_end']
+  }),
   /** Milliseconds within which `onEvaluated` must answer, else the run fails with DEADLINE_EXCEEDED; no limit if omitted. */
   onEvaluatedDeadline: option(
     either([real({ above: 0, unit: 'milliseconds' }), kind<number>(() => true, '')], (value) => (value === Infinity ? 1 : 0)),

@@ -1,14 +1,13 @@
-import { BACKENDS } from '../compiler/program.js'
 import { invalidOption } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { familyOf, modelNamed, type GptOptions } from '../model/zoo/index.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { realFromText, type FromText } from '../schema/from-text.js'
-import { list, oneOf, real, whole } from '../schema/values.js'
+import { list, real, whole } from '../schema/values.js'
 import { clusterOptions, clusterSettings, type ClusterSettings } from './cluster.js'
 import { defaultsFor } from './defaults.js'
-import { devicesOptions } from './devices.js'
+import { backendName, devicesOptions } from './devices.js'
 import { learnersOptions } from './learners.js'
 import { checkSize, modelOptions, modelOrName } from './model.js'
 
@@ -50,7 +49,7 @@ export const explainOptions = group({
   /** Threads of one learner. */
   threads: learnersOptions.threads,
   precision: devicesOptions.precision,
-  backend: option(oneOf(BACKENDS), { ...devicesOptions.backend.about, default: 'cpu' }),
+  backend: option(backendName, { ...devicesOptions.backend.about, default: 'cpu' }),
   /** The most memory that a run takes of a device; if given, the explanation is that of a run within it. */
   deviceMemory: devicesOptions.deviceMemory,
   /** A folder to which such a run may move values. */

@@ -3,7 +3,7 @@ import { didYouMean } from '../did-you-mean.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../errors.js'
 import type { Entries, Option } from './group.js'
 import { optionsIn, type PlacedOption } from './options-in.js'
-import type { Schema } from './values.js'
+import type { NameList, Schema } from './values.js'
 
 /** Collects what is wrong with options, so that all of it is told at once. */
 export class Faults {
@@ -86,7 +86,11 @@ function firstOfEachPath(issues: readonly Issue[]): Issue[] {
 function faultOf(issue: Issue, prefix: string, root: Entries | undefined): ArbalestError {
   const path = pathOf(issue, prefix) || 'options'
   const key = String(issue.path?.at(-1)?.key)
-  if (issue.type === 'picklist') return unknownName(path, issue.input, issue.requirement as readonly string[])
+  if (issue.type === 'picklist') {
+    const { names, hints } = issue.requirement as NameList
+    const hint = Object.entries(hints).find(([name]) => name === issue.input)?.[1]
+    return unknownName(path, issue.input, names, hint)
+  }
   if (issue.type === 'never') return invalidOption(path, issue.input, unknownKeyFix(path, key, issue.requirement as Entries, root))
   if (issue.type !== 'object_with_rest' || !issue.path) return invalidOption(path, issue.input, issue.message)
   const missing = parsed((issue.requirement as Entries)[key]!, undefined).issues[0]!

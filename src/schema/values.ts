@@ -53,10 +53,17 @@ export function truth(): Schema<boolean> {
   return withForm(v.boolean('use true or false'), { takes: 'true or false', fromText: truthFromText })
 }
 
-/** One of a list of names. */
-export function oneOf<const Name extends string>(names: readonly Name[]): Schema<Name> {
+/** What a fault tells of a choice. */
+export interface NameList {
+  readonly names: readonly string[]
+  /** By names that are not among them: what to say of these, instead of a similar name. */
+  readonly hints: Readonly<Record<string, string>>
+}
+
+/** One of a list of names. `hints` are for names that one may know from elsewhere. */
+export function oneOf<const Name extends string>(names: readonly Name[], hints: NameList['hints'] = {}): Schema<Name> {
   // Valibot hands `requirement` on to the fault, which lists the names.
-  const schema = Object.assign(v.picklist(names), { requirement: names })
+  const schema = Object.assign(v.picklist(names), { requirement: { names, hints } satisfies NameList })
   return withForm(schema, { takes: names.join(', '), fromText: asItIs })
 }
 

@@ -58,6 +58,16 @@ describe('The settings of a run', () => {
     expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', fix: 'use one of bf16, f32; did you mean bf16?' }])
   })
 
+  it('tell a name that other libraries have what it is here', () => {
+    for (const [options, message] of [
+      [{ backend: 'gpu' }, 'backend: received "gpu"; use one of cpu, cuda, reference; a GPU is cuda'],
+      [{ device: 'cuda' }, 'device: received "cuda"; use backend'],
+      [{ onEpochEnd: 1 }, 'onEpochEnd: received 1; use onEvaluated'],
+      [{ metrics: ['accuracy'] }, 'leave it out: it is always told']
+    ] as const)
+      expect(thrown(() => settingsOf({ model: 'mlp', ...options } as never)).message).to.include(message)
+  })
+
   it('tell a fault once: what was refused has a stand-in that nothing else refuses', () => {
     for (const [path, options] of [
       ['learners', { learners: 1e9, synchroniser: { alpha: 0.5 } }],
