@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { EvaluationAverage } from '../engine/contract.js'
-import { group, option, orShort, required, variants, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, orShort, required, variants, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { oneOf, real, whole } from '../schema/values.js'
 
 const NAME = {
@@ -55,13 +55,13 @@ const lawa = group({
 })
 
 /** The mean of the central models of all rounds, each weighted by `decay` to the power of its age in rounds. */
-export interface EmaOptions extends GivenOptions<typeof ema> {}
+export interface EmaOptions extends GivenOptions<typeof ema>, ToldByName {}
 
 /** The mean of the central models after every `period` epochs from `startEpoch` on. */
-export interface SwaOptions extends GivenOptions<typeof swa> {}
+export interface SwaOptions extends GivenOptions<typeof swa>, ToldByName {}
 
 /** The mean of the last `window` central models of those that `swa` would average. */
-export interface LawaOptions extends GivenOptions<typeof lawa> {}
+export interface LawaOptions extends GivenOptions<typeof lawa>, ToldByName {}
 
 /** An average of the central model that is evaluated, saved and exported in its place; it takes no part in training. */
 export type AverageOptions = EmaOptions | SwaOptions | LawaOptions

@@ -1,5 +1,5 @@
 import { absolutePath } from '../node.js'
-import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, orShort, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { real, text, whole } from '../schema/values.js'
 
 const dir = text('the path of a folder')
@@ -33,7 +33,7 @@ const checkpoint = group({
 })
 
 /** Where a run is kept, so that the same command or program continues it after any stop. */
-export interface CheckpointOptions extends GivenOptions<typeof checkpoint> {}
+export interface CheckpointOptions extends GivenOptions<typeof checkpoint>, ToldByName {}
 
 const onNaN = group({
   /** The factor of all learning rates, each time; 0.5 if omitted. */
@@ -51,7 +51,7 @@ const onNaN = group({
 })
 
 /** Back to the newest checkpoint, or to the start if there is none, with a lower learning rate from there on. */
-export interface NotFiniteOptions extends GivenOptions<typeof onNaN> {}
+export interface NotFiniteOptions extends GivenOptions<typeof onNaN>, ToldByName {}
 
 export const checkpointOptions = {
   /** Where checkpoints are kept, so that the same call continues a run that has stopped for any reason. */

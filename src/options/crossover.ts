@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { ArbalestError, faultsOf, invalidOption, together } from '../errors.js'
 import { Faults } from '../schema/faults.js'
-import { group, option, type GivenOptions } from '../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { realFromText } from '../schema/from-text.js'
 import { list, oneOf, real } from '../schema/values.js'
 import { dashboardOption, type DashboardOptions } from './records.js'
@@ -33,7 +33,7 @@ export const crossoverOptions = group({
 })
 
 /** How several jobs share their device. */
-export interface CrossoverOptions extends GivenOptions<typeof crossoverOptions> {}
+export interface CrossoverOptions extends GivenOptions<typeof crossoverOptions>, ToldByName {}
 
 export interface CrossoverSettings {
   readonly policy: Policy

@@ -5,7 +5,7 @@ import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
 import type { Faults } from '../schema/faults.js'
 import { deviceMemoryOption } from './device-memory.js'
-import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, list, oneOf, text, whole, type Schema } from '../schema/values.js'
 import { bytesPerSecondOf } from './link-rate.js'
@@ -24,7 +24,7 @@ const device = group({
 })
 
 /** Cores by their numbers in the system. */
-export interface DeviceOptions extends GivenOptions<typeof device> {}
+export interface DeviceOptions extends GivenOptions<typeof device>, ToldByName {}
 
 const devices = either(
   [

@@ -2,7 +2,7 @@ import { invalidOption } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { familyOf, modelNamed, type GptOptions } from '../model/zoo/index.js'
 import { Faults } from '../schema/faults.js'
-import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { realFromText, type FromText } from '../schema/from-text.js'
 import { list, real, whole } from '../schema/values.js'
 import { clusterOptions, clusterSettings, type ClusterSettings } from './cluster.js'
@@ -85,10 +85,10 @@ export const predictOptions = group({
 })
 
 /** The options of `predict`: a model, as `explain` takes it, and the machines that are to train it. */
-export interface PredictOptions extends GivenOptions<typeof predictOptions> {}
+export interface PredictOptions extends GivenOptions<typeof predictOptions>, ToldByName {}
 
 /** The options of `explain`. Omitted ones get the default that `train` would give them. */
-export interface ExplainOptions extends GivenOptions<typeof explainOptions> {}
+export interface ExplainOptions extends GivenOptions<typeof explainOptions>, ToldByName {}
 
 type Checked = CheckedOptions<typeof explainOptions>
 

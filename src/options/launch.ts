@@ -1,5 +1,5 @@
 import { Faults } from '../schema/faults.js'
-import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { text, truth, whole } from '../schema/values.js'
 
 export const launchOptions = group({
@@ -53,7 +53,7 @@ export const launchOptions = group({
 })
 
 /** The options of `arbalest launch`. */
-export interface LaunchOptions extends GivenOptions<typeof launchOptions> {}
+export interface LaunchOptions extends GivenOptions<typeof launchOptions>, ToldByName {}
 
 export type LaunchSettings = CheckedOptions<typeof launchOptions>
 

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.js'
 import { usableCores } from '../engine/machine.js'
 import { MOST_LEARNERS, populationSchedule, type PopulationSchedule } from '../schedules/population.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { fileFromText, jsonFromText, wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, kind, real, whole } from '../schema/values.js'
 import type { DeviceSettings } from './devices.js'
@@ -32,7 +32,7 @@ const population = group({
 })
 
 /** How the number of learners is found, or what it is round by round. */
-export interface LearnersOptions extends GivenOptions<typeof population> {}
+export interface LearnersOptions extends GivenOptions<typeof population>, ToldByName {}
 
 const auto = kind<'auto'>((value) => value === 'auto', "'auto', a whole number, or an object with a schedule or with bounds")
 

@@ -5,7 +5,7 @@ import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, orShort, required, type GivenOptions } from '../schema/group.js'
+import { group, option, orShort, required, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, type Schema } from '../schema/values.js'
 
 const file = v.pipe(
@@ -37,7 +37,7 @@ const initialWeights = group({
 })
 
 /** First weights from a file; `reinitialise: ['fc']` gives a new head. Every shape that does not fit is a fault. */
-export interface InitialWeightsOptions extends GivenOptions<typeof initialWeights> {}
+export interface InitialWeightsOptions extends GivenOptions<typeof initialWeights>, ToldByName {}
 
 export const modelOrName: Schema<Model | string> = either(
   [

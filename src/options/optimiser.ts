@@ -1,7 +1,7 @@
 import type { OptimiserAttributes } from '../compiler/optimiser.js'
 import type { LearningRateSchedule } from '../schedules/learning-rates.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, orShort, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, orShort, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { oneOf, real, truth, whole } from '../schema/values.js'
 import { learningRateFor, type Defaults } from './defaults.js'
 import { learningRateOptions, scheduleSettings } from './learning-rate.js'
@@ -78,7 +78,7 @@ const optimiser = group({
  * How learners step along their gradients: SGD with momentum and weight decay by default. The formulas are PyTorch's. The defaults of `sgd` and `lars` suit
  * the model: momentum, weight decay, learning rate and its schedule. `adam` and `adamw` have PyTorch's defaults, and the model's schedule.
  */
-export interface OptimiserOptions extends GivenOptions<typeof optimiser> {}
+export interface OptimiserOptions extends GivenOptions<typeof optimiser>, ToldByName {}
 
 /** The optimisers, each by PyTorch's formula; `lars` as in You et al., 2017. */
 export type OptimiserName = NonNullable<OptimiserOptions['name']>

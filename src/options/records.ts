@@ -1,4 +1,4 @@
-import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, orShort, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import type { StepEvent } from '../observe/events.js'
 import { callable, either, text, truth, whole } from '../schema/values.js'
 
@@ -19,7 +19,7 @@ const trace = group({
 })
 
 /** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
-export interface TraceOptions extends GivenOptions<typeof trace> {}
+export interface TraceOptions extends GivenOptions<typeof trace>, ToldByName {}
 
 const LAST_PORT = 65_535
 
@@ -33,7 +33,7 @@ const dashboard = group({
 })
 
 /** A page that shows the run in a browser while it trains. */
-export interface DashboardOptions extends GivenOptions<typeof dashboard> {}
+export interface DashboardOptions extends GivenOptions<typeof dashboard>, ToldByName {}
 
 type OnStep = (step: StepEvent) => void | Promise<void>
 

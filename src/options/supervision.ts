@@ -1,4 +1,4 @@
-import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { real, whole } from '../schema/values.js'
 
 const supervision = group({
@@ -14,7 +14,7 @@ const supervision = group({
 })
 
 /** What happens to learners that die: each is replaced by one that starts from the central model, until too many have died in one place. */
-export interface SupervisionOptions extends GivenOptions<typeof supervision> {}
+export interface SupervisionOptions extends GivenOptions<typeof supervision>, ToldByName {}
 
 /** When a learner that fails is replaced, and when it counts as failed. */
 export interface SupervisionSettings extends CheckedOptions<typeof supervision> {}

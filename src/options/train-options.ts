@@ -1,4 +1,4 @@
-import { group, type Entries, type GivenOptions } from '../schema/group.js'
+import { group, type Entries, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { averageOptions } from './average.js'
 import { checkpointOptions } from './checkpoint.js'
 import { dataOptions } from './data.js'
@@ -44,4 +44,4 @@ export const trainOptions = group({
 })
 
 /** The options of `train`. Omitted ones get the default that suits the model. */
-export interface TrainOptions extends GivenOptions<typeof trainOptions> {}
+export interface TrainOptions extends GivenOptions<typeof trainOptions>, ToldByName {}

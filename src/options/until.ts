@@ -1,5 +1,5 @@
 import { SCALAR_NAMES } from '../metrics/metric-names.js'
-import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { oneOf, real, whole } from '../schema/values.js'
 import type { Defaults } from './defaults.js'
 
@@ -47,7 +47,7 @@ const until = group({
 })
 
 /** When to end: at the first of these conditions. */
-export interface UntilOptions extends GivenOptions<typeof until> {}
+export interface UntilOptions extends GivenOptions<typeof until>, ToldByName {}
 
 /** A figure by which central models are compared. */
 export type Monitored = NonNullable<UntilOptions['monitor']>

@@ -1,5 +1,5 @@
 import type { AsynchronousRule } from '../engine/contract.js'
-import { option, type GivenOptions } from '../schema/group.js'
+import { option, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { whole } from '../schema/values.js'
 import { boundOf, boundOptions } from './hogwild.js'
 import { defineRule, LONGEST_PERIOD } from './rule.js'
@@ -29,4 +29,4 @@ export const downpour = defineRule(
 )
 
 /** How often a learner of `downpour` meets the central model, and how far apart the learners may be. */
-export interface DownpourOptions extends GivenOptions<typeof downpour.options> {}
+export interface DownpourOptions extends GivenOptions<typeof downpour.options>, ToldByName {}

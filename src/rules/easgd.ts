@@ -1,5 +1,5 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import type { GivenOptions } from '../schema/group.js'
+import type { GivenOptions, ToldByName } from '../schema/group.js'
 import { defineRule, type RuleContext } from './rule.js'
 import { averagingOptions, sma } from './sma.js'
 
@@ -15,4 +15,4 @@ export const easgd = defineRule(averagingOptions, (options, context: Pick<RuleCo
 )
 
 /** How the learners of `easgd` and `eamsgd` are drawn to the central model. */
-export interface EasgdOptions extends GivenOptions<typeof easgd.options> {}
+export interface EasgdOptions extends GivenOptions<typeof easgd.options>, ToldByName {}

@@ -1,6 +1,6 @@
 import type { AsynchronousRule } from '../engine/contract.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { oneOf, whole } from '../schema/values.js'
 import { defineRule, periodOf } from './rule.js'
 
@@ -36,7 +36,7 @@ export const hogwild = defineRule(boundOptions, (options, _, faults): Asynchrono
 }))
 
 /** How far apart the learners of an asynchronous rule may be. */
-export interface BoundOptions extends GivenOptions<typeof bounds> {}
+export interface BoundOptions extends GivenOptions<typeof bounds>, ToldByName {}
 
 export function boundOf(
   { bound: given, slack, period }: CheckedOptions<typeof bounds>,

@@ -1,5 +1,5 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import type { GivenOptions } from '../schema/group.js'
+import type { GivenOptions, ToldByName } from '../schema/group.js'
 import { defineRule, periodOf, startEpoch, type RuleContext } from './rule.js'
 
 /** The central model becomes the mean of the learners, which begin the next round there. */
@@ -37,7 +37,7 @@ export const postLocalSgd = defineRule(
 )
 
 /** When the learners of `local-sgd` become their mean. */
-export interface LocalSgdOptions extends GivenOptions<typeof localSgd.options> {}
+export interface LocalSgdOptions extends GivenOptions<typeof localSgd.options>, ToldByName {}
 
 /** When the learners of `post-local-sgd` become their mean. */
-export interface PostLocalSgdOptions extends GivenOptions<typeof postLocalSgd.options> {}
+export interface PostLocalSgdOptions extends GivenOptions<typeof postLocalSgd.options>, ToldByName {}

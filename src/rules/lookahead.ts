@@ -1,5 +1,5 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import type { GivenOptions } from '../schema/group.js'
+import type { GivenOptions, ToldByName } from '../schema/group.js'
 import { defineRule, outerLearningRate, periodOf } from './rule.js'
 
 /**
@@ -24,4 +24,4 @@ export const lookahead = defineRule(
 )
 
 /** When and how far the slow weights of `lookahead` follow the fast ones. */
-export interface LookaheadOptions extends GivenOptions<typeof lookahead.options> {}
+export interface LookaheadOptions extends GivenOptions<typeof lookahead.options>, ToldByName {}

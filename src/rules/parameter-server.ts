@@ -1,6 +1,6 @@
 import type { AsynchronousRule, SynchronousRule } from '../engine/contract.js'
 import type { Faults } from '../schema/faults.js'
-import { option, type GivenOptions } from '../schema/group.js'
+import { option, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { wholeFromText } from '../schema/from-text.js'
 import { either, oneOf, truth, whole, withForm } from '../schema/values.js'
 import { defineRule } from './rule.js'
@@ -88,4 +88,4 @@ function unbounded(given: GivenOf<'fresh' | 'apply' | 'readMyWrites'>, faults: F
 type GivenOf<Name extends keyof ParameterServerOptions> = { readonly [Key in Name]?: ParameterServerOptions[Key] | undefined }
 
 /** How old a model the learners of `parameter-server` may adopt, and what becomes the next one. */
-export interface ParameterServerOptions extends GivenOptions<typeof parameterServer.options> {}
+export interface ParameterServerOptions extends GivenOptions<typeof parameterServer.options>, ToldByName {}

@@ -1,5 +1,5 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import type { GivenOptions } from '../schema/group.js'
+import type { GivenOptions, ToldByName } from '../schema/group.js'
 import { defineRule, periodOf, startEpoch, type RuleContext } from './rule.js'
 
 /**
@@ -21,4 +21,4 @@ export const polyakRuppert = defineRule(
 )
 
 /** How often `polyak-ruppert` averages, and from when on. */
-export interface PolyakRuppertOptions extends GivenOptions<typeof polyakRuppert.options> {}
+export interface PolyakRuppertOptions extends GivenOptions<typeof polyakRuppert.options>, ToldByName {}

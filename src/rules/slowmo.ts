@@ -1,5 +1,5 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import type { GivenOptions } from '../schema/group.js'
+import type { GivenOptions, ToldByName } from '../schema/group.js'
 import { defineRule, outerLearningRate, outerMomentum, periodOf } from './rule.js'
 
 /**
@@ -24,4 +24,4 @@ export const slowmo = defineRule(
 )
 
 /** The outer steps of `slowmo` and `diloco`. */
-export interface OuterMomentumOptions extends GivenOptions<typeof slowmo.options> {}
+export interface OuterMomentumOptions extends GivenOptions<typeof slowmo.options>, ToldByName {}

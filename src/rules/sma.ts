@@ -1,6 +1,6 @@
 import type { SynchronousRule } from '../engine/contract.js'
 import { check } from '../schema/faults.js'
-import { option, type GivenOptions } from '../schema/group.js'
+import { option, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { kind, orNull, real, truth } from '../schema/values.js'
 import { defineRule, periodOf, type RuleContext } from './rule.js'
 import { instabilityOf } from './stability.js'
@@ -59,4 +59,4 @@ export const sma = defineRule(
 )
 
 /** How the learners of `sma` are drawn to the central model. */
-export interface SmaOptions extends GivenOptions<typeof sma.options> {}
+export interface SmaOptions extends GivenOptions<typeof sma.options>, ToldByName {}

@@ -3,7 +3,7 @@ import { builtin } from '../node.js'
 import type { RuleChange } from '../engine/contract.js'
 import { LONGEST_PERIOD } from '../rules/rule.js'
 import { Faults } from '../schema/faults.js'
-import { group, option, required, variants, type GivenOptions } from '../schema/group.js'
+import { group, option, required, variants, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { either, kind, list, oneOf, orNull, real, text, truth, whole } from '../schema/values.js'
 import type { LearningRatePiece } from './pieces.js'
 import { MOST_LEARNERS, withChange, type PopulationSchedule } from './population.js'
@@ -31,7 +31,7 @@ const settings = {
 const settingChange = group(settings)
 
 /** What `set` changes of a run, from the next round on. */
-export interface SettingChange extends GivenOptions<typeof settingChange> {}
+export interface SettingChange extends GivenOptions<typeof settingChange>, ToldByName {}
 
 const learners = required(whole({ min: 1, max: MOST_LEARNERS }))
 const place = required(whole())

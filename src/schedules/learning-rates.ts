@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { group, option, required, type GivenOptions } from '../schema/group.js'
+import { group, option, required, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { either, kind, list, real, type Schema } from '../schema/values.js'
 import { duration, isRising, type Duration } from './duration.js'
 
@@ -75,28 +75,28 @@ const warmupOptions = group({
 })
 
 /** The same learning rate in every step. */
-export interface ConstantSchedule extends GivenOptions<typeof constantOptions> {}
+export interface ConstantSchedule extends GivenOptions<typeof constantOptions>, ToldByName {}
 
 /** The learning rate is multiplied by `gamma` after each `period`. */
-export interface StepSchedule extends GivenOptions<typeof stepOptions> {}
+export interface StepSchedule extends GivenOptions<typeof stepOptions>, ToldByName {}
 
 /** The learning rate is multiplied by `gamma` at each milestone. */
-export interface MultistepSchedule extends GivenOptions<typeof multistepOptions> {}
+export interface MultistepSchedule extends GivenOptions<typeof multistepOptions>, ToldByName {}
 
 /** learningRate * gamma^t, where t counts periods; it changes in every step. */
-export interface ExponentialSchedule extends GivenOptions<typeof exponentialOptions> {}
+export interface ExponentialSchedule extends GivenOptions<typeof exponentialOptions>, ToldByName {}
 
 /** learningRate / (1 + gamma t)^power, where t counts periods; it changes in every step. */
-export interface InverseSchedule extends GivenOptions<typeof inverseOptions> {}
+export interface InverseSchedule extends GivenOptions<typeof inverseOptions>, ToldByName {}
 
 /** From `learningRate` to `finalLearningRate` along half a cosine over the whole run (Loshchilov and Hutter, ICLR 2017, without restarts). */
-export interface CosineSchedule extends GivenOptions<typeof cosineOptions> {}
+export interface CosineSchedule extends GivenOptions<typeof cosineOptions>, ToldByName {}
 
 /**
  * From `initialLearningRate` up to `learningRate` and down to `finalLearningRate` over the whole run, along cosines (Smith and Topin, 2018).
  * The defaults are those of PyTorch.
  */
-export interface OneCycleSchedule extends GivenOptions<typeof oneCycleOptions> {}
+export interface OneCycleSchedule extends GivenOptions<typeof oneCycleOptions>, ToldByName {}
 
 /**
  * Multiplies the learning rates of `schedule` by a factor that rises linearly from `startFactor` (0) to 1 in `duration` (Goyal et al., 2017).

@@ -1,4 +1,4 @@
-import { group, required, type GivenOptions } from '../schema/group.js'
+import { group, required, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { list, whole } from '../schema/values.js'
 
 /** The largest number of learners that any run may have. */
@@ -18,7 +18,7 @@ export const populationSchedule = list(
 )
 
 /** The number of learners from this round on. */
-export interface PopulationChange extends GivenOptions<typeof populationChange> {}
+export interface PopulationChange extends GivenOptions<typeof populationChange>, ToldByName {}
 
 /**
  * The number of learners over a run, by rising rounds from 0 on. Together with the run's options it determines the run, so that a tuned run can be

@@ -46,6 +46,12 @@ export interface OptionGroup<E extends Entries = Entries> extends Schema<Input<E
 /** What a caller gives for the group. */
 export type GivenOptions<G extends Schema> = v.InferInput<G>
 
+/**
+ * What an interface of options extends besides: the compiler then tells a mistake by the interface's name. With one base and no members of its own it tells all
+ * options of that base.
+ */
+export interface ToldByName {}
+
 /** The same, checked and with its defaults. */
 export type CheckedOptions<G extends Schema> = v.InferOutput<G>
 

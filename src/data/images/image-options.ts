@@ -3,7 +3,7 @@ import { usualCrop, type ImageEncoding } from '../../formats/encoding.js'
 import { IMAGENET_PIXELS } from '../../model/zoo/family.js'
 import type { Normalisation } from '../../model/normalisation.js'
 import { Faults } from '../../schema/faults.js'
-import { group, option, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
+import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, whole } from '../../schema/values.js'
 import type { FeedOptions } from '../dataset.js'
 import type { ColourJitter } from './colour-jitter.js'
@@ -89,7 +89,7 @@ export const imageOptions = group({
 })
 
 /** How the images of a folder become samples (C, H, W). */
-export interface ImageFolderOptions extends GivenOptions<typeof imageOptions> {}
+export interface ImageFolderOptions extends GivenOptions<typeof imageOptions>, ToldByName {}
 
 type Checked = CheckedOptions<typeof imageOptions> & { readonly size: number; readonly channels: 1 | 3 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { group, option, required, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
+import { group, option, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { list, oneOf, real, text, whole, withForm } from '../../schema/values.js'
 
 const column = text('the name of a column')
@@ -59,7 +59,7 @@ export const readTableOptions = group({ delimiter: tableOptions.entries.delimite
 export const tablePath = text('the path of a table')
 
 /** How a table becomes samples. */
-export interface TableOptions extends GivenOptions<typeof tableOptions> {}
+export interface TableOptions extends GivenOptions<typeof tableOptions>, ToldByName {}
 
 export type CheckedTableOptions = CheckedOptions<typeof tableOptions>
 
@@ -73,4 +73,4 @@ export const tableDatasetOptions = group({
 })
 
 /** A table of a file, and how it becomes samples. */
-export interface TableDatasetOptions extends GivenOptions<typeof tableDatasetOptions> {}
+export interface TableDatasetOptions extends GivenOptions<typeof tableDatasetOptions>, ToldByName {}

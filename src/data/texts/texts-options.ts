@@ -1,4 +1,4 @@
-import { group, option, required, type GivenOptions } from '../../schema/group.js'
+import { group, option, required, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { text as words, whole } from '../../schema/values.js'
 import { tokenizerPath } from '../open-options.js'
 import { tableOptions } from '../tables/table-options.js'
@@ -24,4 +24,4 @@ export const textsOptions = group({
 })
 
 /** The options of `datasetFromTexts`. */
-export interface TextsOptions extends GivenOptions<typeof textsOptions> {}
+export interface TextsOptions extends GivenOptions<typeof textsOptions>, ToldByName {}

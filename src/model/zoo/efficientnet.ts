@@ -1,5 +1,5 @@
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { oneOf, real } from '../../schema/values.js'
 import { defineModel, dropout, globalAvgPool, linear, sigmoid, silu } from '../layers.js'
 import type { Model } from '../model.js'
@@ -25,7 +25,7 @@ const efficientnetOptions = group({
 })
 
 /** Which EfficientNet. */
-export interface EfficientnetOptions extends GivenOptions<typeof efficientnetOptions> {}
+export interface EfficientnetOptions extends GivenOptions<typeof efficientnetOptions>, ToldByName {}
 
 /** Table 1 of the paper: how much wider the blocks of a stage are inside, their filters, the first one's stride, their channels, how many there are. */
 const STAGES = [

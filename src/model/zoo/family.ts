@@ -1,6 +1,6 @@
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { real } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
 import type { Model } from '../model.js'
@@ -34,7 +34,7 @@ const dropoutOptions = group({
 })
 
 /** What models with dropout before their last layers take. */
-export interface DropoutOptions extends GivenOptions<typeof dropoutOptions> {}
+export interface DropoutOptions extends GivenOptions<typeof dropoutOptions>, ToldByName {}
 
 /** The rate of dropout. Throws INVALID_OPTION, also for any other option. */
 export function dropoutRate(given: DropoutOptions, usual: number): number {

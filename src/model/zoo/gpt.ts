@@ -1,6 +1,6 @@
 import { ArbalestError } from '../../errors.js'
 import { Faults } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { real, whole } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
 import {
@@ -54,7 +54,7 @@ export const gptOptions = group({
 })
 
 /** The size of a GPT, or of a text classifier. The vocabulary and the context are those of the data. */
-export interface GptOptions extends GivenOptions<typeof gptOptions> {}
+export interface GptOptions extends GivenOptions<typeof gptOptions>, ToldByName {}
 
 /** Checked, and with defaults. Throws INVALID_OPTION with every fault; `path` is that of the size. */
 export function transformerSize(given: GptOptions, path: string, usual: Required<GptOptions>): Required<GptOptions> {

@@ -1,6 +1,6 @@
 import { invalidOption } from '../../errors.js'
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { oneOf, truth, whole } from '../../schema/values.js'
 import { conv2d, defineModel, globalAvgPool, linear, maxPool2d, relu, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
@@ -27,7 +27,7 @@ const imagenetResnetOptions = group({
 })
 
 /** Which ResNet, and how it begins. */
-export interface ImagenetResnetOptions extends GivenOptions<typeof imagenetResnetOptions> {}
+export interface ImagenetResnetOptions extends GivenOptions<typeof imagenetResnetOptions>, ToldByName {}
 
 /** Blocks of each stage, and which blocks they are (He et al., table 1). */
 const DEPTHS: Readonly<Record<number, readonly [block: ResnetBlock, ...blocks: number[]]>> = {

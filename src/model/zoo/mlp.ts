@@ -1,5 +1,5 @@
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { list, whole } from '../../schema/values.js'
 import { elements } from '../graph.js'
 import { defineModel, flatten, linear, relu } from '../layers.js'
@@ -12,7 +12,7 @@ const mlpOptions = group({
 })
 
 /** The hidden layers of a multi-layer perceptron. */
-export interface MlpOptions extends GivenOptions<typeof mlpOptions> {}
+export interface MlpOptions extends GivenOptions<typeof mlpOptions>, ToldByName {}
 
 /** A multi-layer perceptron with ReLUs: 784-256-128-10 on MNIST if `hidden` is left out, and less for samples of fewer than 64 numbers. */
 export function mlp(shape: ZooShape, options: MlpOptions = {}): Model {

@@ -1,5 +1,5 @@
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { oneOf, real } from '../../schema/values.js'
 import { defineModel, dropout, globalAvgPool, hardSigmoid, hardSwish, linear, relu } from '../layers.js'
 import type { Model } from '../model.js'
@@ -14,7 +14,7 @@ const mobilenetV3Options = group({
 })
 
 /** Which MobileNetV3. */
-export interface MobilenetV3Options extends GivenOptions<typeof mobilenetV3Options> {}
+export interface MobilenetV3Options extends GivenOptions<typeof mobilenetV3Options>, ToldByName {}
 
 /** Pixels a side of the block's filters, channels in its middle and behind it, its activation, its stride, and whether it excites channels. */
 type Row = readonly [

@@ -1,6 +1,6 @@
 import { invalidOption } from '../../errors.js'
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions } from '../../schema/group.js'
+import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { oneOf, whole } from '../../schema/values.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, groupNorm, linear, relu, residual, subsamplePad } from '../layers.js'
 import type { Layer } from '../layer.js'
@@ -23,7 +23,7 @@ const resnetOptions = group({
 })
 
 /** Which of the CIFAR ResNets. */
-export interface ResnetOptions extends GivenOptions<typeof resnetOptions> {}
+export interface ResnetOptions extends GivenOptions<typeof resnetOptions>, ToldByName {}
 
 /**
  * The CIFAR ResNets of 6n+2 layers (He et al., CVPR 2016, section 4.2): a 3x3 convolution, three stages of n blocks with 16, 32
