@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, type Case } from './cases.js'
+import { chosenCases, usually, type Case } from './cases.js'
 import { startEndlessRun, wholeIteration } from './endless-run.js'
 import { compare, type Comparison, type Contestant } from './pairs.js'
 import { saveResults } from './results.js'
@@ -36,7 +36,7 @@ export const asks: Bench = {
     const table = new Table([26, 12, 12, 9, 18, 10, 18, 11], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'not asked', 'ratio', 'quartiles', 'processor', 'quartiles', 'us/answer'])
     const results: Result[] = []
-    for (const one of chosenCases(filters.length > 0 ? filters : ['lenet', 'b16', 'k2', 'f32'])) {
+    for (const one of chosenCases(filters, usually('lenet'))) {
       const result = await measure(one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
@@ -63,9 +63,10 @@ async function measure(one: Case, options: BenchOptions): Promise<Result> {
     const images = batch * learners
     const undisturbed = new Windows(job, images, false)
     const asked = new Windows(job, images, true)
+    // A warm-up.
+    for (const isAsked of [true, false]) await new Windows(job, images, isAsked).run(options.seconds)
     const compared = await compare(asked, undisturbed, options)
-    // The first window of each side is a warm-up.
-    const shares = asked.processor.map((share, pair) => (share - undisturbed.processor[pair]!) / learners).slice(1)
+    const shares = asked.processor.map((share, pair) => (share - undisturbed.processor[pair]!) / learners)
     return {
       bench: 'asks',
       case: one.name,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, workloadOf, type Case } from './cases.js'
+import { chosenCases, usually, workloadOf, type Case } from './cases.js'
 import { trainingProgram } from './flops-per-image.js'
 import { buildGraph, engine, initialParameters, modelNamed, type Handle } from './internals.js'
 import { randomDataset } from './random-dataset.js'
@@ -53,7 +53,7 @@ export const averaging: Bench = {
     const table = new Table([26, 12, 9, 9, 18], options.json ? null : process.stdout)
     table.row(['case', 'us/step', 'cost', 'waits', 'quartiles of cost'])
     const results: Result[] = []
-    for (const one of chosenCases(filters.length > 0 ? filters : ['resnet20', 'b16', 'k2', 'f32'])) {
+    for (const one of chosenCases(filters, usually('resnet20'))) {
       const result = await measure(one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)

@@ -63,6 +63,11 @@ export interface UsualCases {
   readonly precisions: readonly CasePrecision[]
 }
 
+/** Of a bench that usually measures one case: the model at batch 16, two learners, float32. */
+export function usually(model: string): UsualCases {
+  return { models: [model], batches: [16], learners: [2], precisions: ['f32'] }
+}
+
 const USUAL: UsualCases = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] }
 
 export type WorkUnit = 'images' | 'tokens'

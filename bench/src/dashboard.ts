@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, type Case } from './cases.js'
+import { chosenCases, usually, type Case } from './cases.js'
 import { startEndlessRun, wholeIteration } from './endless-run.js'
 import { comparison, type Comparison } from './pairs.js'
 import { saveResults } from './results.js'
@@ -48,7 +48,7 @@ export const dashboard: Bench = {
     const table = new Table([26, 10, 10, 9, 18, 10, 19, 10, 19, 9], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'closed', 'ratio', 'quartiles', 'open', 'quartiles', 'closed', 'quartiles', 'bytes/s'])
     const results: Result[] = []
-    for (const one of chosenCases(filters.length > 0 ? filters : ['lenet', 'b16', 'k2', 'f32'])) {
+    for (const one of chosenCases(filters, usually('lenet'))) {
       const result = await measure(one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)

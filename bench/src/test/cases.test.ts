@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { chosenCases } from '../cases.js'
+import { chosenCases, usually } from '../cases.js'
 
 const names = (filters: readonly string[]): string[] => chosenCases(filters).map((one) => one.name)
 
@@ -14,6 +14,13 @@ describe('chosenCases', () => {
     expect(names(['lenet', 'mlp', 'b8', 'f32'])).to.deep.equal(['lenet b8 k2 f32', 'mlp b8 k2 f32'])
     expect(names(['resnet20 b16 k2 f32'])).to.deep.equal(['resnet20 b16 k2 f32'])
     expect(names(['mlp', 'mlp', 'b8', 'f32'])).to.deep.equal(['mlp b8 k2 f32'])
+  })
+
+  it('measures one case where a bench usually does: what no word names is as in that', () => {
+    const cases = (...words: readonly string[]) => chosenCases(words, usually('lenet')).map(({ name }) => name)
+    expect(cases()).to.deep.equal(['lenet b16 k2 f32'])
+    expect(cases('mlp')).to.deep.equal(['mlp b16 k2 f32'])
+    expect(cases('bf16', 'b8')).to.deep.equal(['lenet b8 k2 bf16'])
   })
 
   it('measures what is not usual on demand', () => {
