@@ -1,11 +1,13 @@
 import { loadavg } from 'node:os'
-import { crossover, type CrossoverFinishedEvent, type PolicyEvent, type TrainOptions } from './arbalest.js'
+import { crossover, openDataset, type CrossoverFinishedEvent, type PolicyEvent, type TrainOptions } from './arbalest.js'
 import type { Bench } from './bench.js'
 import { workloadOf } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { randomDataset } from './random-dataset.js'
 import { saveResults } from './results.js'
 import { ddpSteps } from './ddp-steps.js'
+import { Laboratory } from './hosts/laboratory.js'
+import { pythonsWithTorch } from './python.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
 
@@ -90,6 +92,21 @@ function jobOf(model: string, { rule, link }: Cell, learners: number): TrainOpti
     evaluateEvery: 1e9,
     seed: 1
   }
+}
+
+/** A model that there is not, or whose data are missing, is an error before the first run, and not after other cells. */
+async function checkJobs(cells: readonly Cell[]): Promise<void> {
+  for (const model of new Set(cells.flatMap(({ models }) => models.split('+')))) {
+    workloadOf(model)
+    if (model === 'gpt') await openDataset('tinyshakespeare')
+  }
+}
+
+/** Throws BACKEND_UNAVAILABLE where jobs of PyTorch cannot run beside. */
+async function checkDdp(): Promise<void> {
+  const reason = await Laboratory.reasonAgainst()
+  if (reason !== undefined) throw new ArbalestError('BACKEND_UNAVAILABLE', `ddp: ${reason}`)
+  await pythonsWithTorch()
 }
 
 interface Comparison {
@@ -218,7 +235,10 @@ export const crossoverBench: Bench = {
     const results: Result[] = []
     const extras = ['ddp', 'lease']
     const [withDdp, withLease] = extras.map((extra) => filters.includes(extra)) as [boolean, boolean]
-    for (const cell of chosenCells(filters.filter((filter) => !extras.includes(filter)))) {
+    const cells = chosenCells(filters.filter((filter) => !extras.includes(filter)))
+    await checkJobs(cells)
+    if (withDdp) await checkDdp()
+    for (const cell of cells) {
       const comparisons: Comparison[] = []
       for (let pair = 0; pair < options.pairs; pair++)
         comparisons.push(await measure(cell, { learners: 2, seconds: options.seconds, withDdp, withLease }))

@@ -41,7 +41,7 @@ function positive(flag: string, text: string | undefined, otherwise: number, who
 }
 
 /** An option that changes nothing would have its user wait for another measurement than the one that was asked for. */
-function requireTaken(flag: string, value: string | boolean, name: string, { takes }: Bench): void {
+function requireTaken(flag: string, value: string | boolean, name: string, takes: Bench['takes']): void {
   if (takes.some((taken) => taken === flag)) return
   throw invalidOption(`--${flag}`, value, `${name} takes only ${['json', ...takes].map((taken) => `--${taken}`).join(', ')}`)
 }
@@ -72,7 +72,12 @@ async function main(): Promise<void> {
   const bench = benches.get(name)
   if (!bench) throw unknownName('bench', name, benches.keys())
   const { json, help: _, ...given } = values
-  for (const [flag, value] of Object.entries(given)) if (value !== undefined) requireTaken(flag, value, name, bench)
+  for (const [flag, value] of Object.entries(given)) {
+    if (value === undefined) continue
+    requireTaken(flag, value, name, bench.takes)
+    // Nothing is compared, and nothing saved.
+    if (values.profile) requireTaken(flag, value, `${name} --profile`, ['profile', 'seconds'])
+  }
   await bench.run(filters, {
     json,
     profile: values.profile ?? false,

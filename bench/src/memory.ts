@@ -223,12 +223,25 @@ export const memory: Bench = {
         'INVALID_OPTION',
         `cpu-time: received with ${spill}; leave one out: no processor works while a disk is waited for`
       )
+    const pythonPeers = named.filter((peer) => peer.startsWith('pytorch'))
+    if (clock === 'cpu' && pythonPeers.length > 0)
+      throw new ArbalestError(
+        'INVALID_OPTION',
+        `cpu-time: received with ${pythonPeers.join(', ')}; leave one out: PyTorch tells seconds of a clock`
+      )
+    const moving = named.filter((peer) => peer === 'pytorch-saved-tensors' || (RULES as readonly string[]).includes(peer))
+    if (moving.length > 0 && spill === undefined)
+      throw new ArbalestError(
+        'INVALID_OPTION',
+        `${moving.join(', ')}: received no folder; name one on a disk, to which values may be moved`
+      )
     if (beyond && spill === undefined)
       throw new ArbalestError('INVALID_OPTION', 'beyond: received no folder; name one on a disk, to which the vectors move')
     const pythons =
-      clock === 'cpu' || beyond || (named.length > 0 && !named.some((peer) => peer.startsWith('pytorch')))
+      clock === 'cpu' || beyond || (named.length > 0 && pythonPeers.length === 0)
         ? []
         : await pythonsWithTorch().catch((error: unknown) => {
+            if (pythonPeers.length > 0) throw error
             process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
             return []
           })

@@ -60,5 +60,25 @@ describe('npm run bench', function () {
     expect(stderr).to.match(/^INVALID_OPTION: --budget: received "5"; throughput takes only --json, --pairs, .*--profile\n$/)
     expect(status).to.equal(2)
     expect(run('tta', '--profile').stderr).to.match(/^INVALID_OPTION: --profile: /)
+    expect(run('throughput', 'lenet', '--profile', '--save', 'x').stderr).to.match(
+      /^INVALID_OPTION: --save: received "x"; throughput --profile takes only --json, --profile, --seconds\n$/
+    )
+  })
+
+  it('refuses words by which nothing would be measured, or that fail only after other cases', () => {
+    const run = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [MAIN, ...args], {
+        encoding: 'utf8',
+        timeout: 20_000,
+        env: { ...process.env, ARBALEST_DATA: '/nowhere' }
+      })
+    for (const [args, told] of [
+      [['memory', 'geeps'], /^INVALID_OPTION: geeps: received no folder; /],
+      [['memory', 'pytorch-saved-tensors', 'move'], /^INVALID_OPTION: pytorch-saved-tensors, move: received no folder; /],
+      [['memory', 'cpu-time', 'pytorch-checkpoint'], /^INVALID_OPTION: cpu-time: received with pytorch-checkpoint; /],
+      [['crossover', 'resnet20+lenet', 'lenet+resnet21'], /^UNKNOWN_NAME: model: received "resnet21"; /],
+      [['crossover'], /^DATA_NOT_FOUND: tinyshakespeare: /]
+    ] as const)
+      expect(run(...args).stderr, args.join(' ')).to.match(told)
   })
 })
