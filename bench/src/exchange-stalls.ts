@@ -13,7 +13,7 @@ export interface StallResult extends Comparison {
   readonly peer: 'early whole'
   /** Of waiting in an iteration, in the mean. `ratio` is ours to the peer's: below 1 if learners wait less. */
   readonly unit: 'seconds'
-  /** Of the learner's time. */
+  /** Of the learner's time: the median of the runs. */
   readonly stallShare: number
   readonly peerStallShare: number
   readonly linkMbit: number

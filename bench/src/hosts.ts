@@ -21,6 +21,7 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
       for (const batch of orUsual(words.batches, [16])) yield [await throughput(model, batch, orUsual(words.hosts, [2])[0]!, options)]
     }
   }
+  if ([...words.kinds].every((kind) => kind === 'throughput')) return
   const reason = await Laboratory.reasonAgainst()
   if (reason !== undefined) {
     process.stderr.write(`exchange, pace, steps and tta: left out: ${reason}\n`)

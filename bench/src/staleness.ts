@@ -19,7 +19,7 @@ interface Result extends Comparison {
   /** Runs that reached the loss. */
   readonly reached: number
   readonly peerReached: number
-  /** The share of the learners' time in which they waited for each other, in the mean. */
+  /** The share of the learners' time in which they waited for each other: the median of the runs. */
   readonly stallShare: number
   readonly peerStallShare: number
   /** The learning rate that reached the loss soonest with the seed for tuning. */
