@@ -23,6 +23,7 @@ for (;;) {
   } else if (performance.now() - began > WARM_UP) {
     engine.profile(replica, slot)
     measuring = true
+    parentPort?.postMessage('measuring')
   }
 }
 const found: ProfileReport = { operators: engine.profile(replica, slot), steps, busySeconds, waitSeconds }

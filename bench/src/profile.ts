@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { BenchOptions } from './bench.js'
@@ -45,19 +47,23 @@ export async function runLearners(one: Case, seconds: number): Promise<readonly 
     dataset: engine.createDataset(randomDataset(workloadOf(one.model)).train),
     layout: program.parameters
   }
-  const reports = Array.from({ length: one.learners }, (_, learner) => {
-    const worker = new Worker(fileURLToPath(new URL('profile-worker.js', import.meta.url)), { workerData: { ...shared, learner } })
-    return new Promise<ProfileReport>((resolve, reject) => worker.once('message', resolve).once('error', reject))
+  const workers = Array.from({ length: one.learners }, (_, learner) => {
+    const workerData: ProfiledLearner = { ...shared, learner }
+    return new Worker(fileURLToPath(new URL('profile-worker.js', import.meta.url)), { workerData })
   })
-  const stop = setTimeout(() => engine.stop(group), (seconds + 1) * 1000)
+  const told = () => Promise.all(workers.map((worker) => once(worker, 'message') as Promise<[unknown]>))
   try {
+    // All are warm, and measure.
+    await told()
+    const reports = told() as Promise<[ProfileReport][]>
+    await sleep(1000 * seconds)
+    engine.stop(group)
     const flops = necessaryFlopsByOperator(program)
-    return (await Promise.all(reports)).map((report) => ({
+    return (await reports).map(([report]) => ({
       ...report,
       operators: report.operators.map((each) => ({ ...each, flops: flops.get(`${each.segment} ${each.name} ${each.kind}`) ?? each.flops }))
     }))
   } finally {
-    clearTimeout(stop)
     engine.stop(group)
   }
 }
