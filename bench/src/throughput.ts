@@ -5,8 +5,8 @@ import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
 import { profileCase } from './profile.js'
-import { chosenPeers, fastestWay } from './peers/fastest.js'
-import type { PeerName } from './peers/way.js'
+import { chosenPeers, fastestOf, waysOf } from './peers/fastest.js'
+import type { PeerName, Way } from './peers/way.js'
 import { checkSaved, saveCase } from './results.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
@@ -30,8 +30,8 @@ interface Result extends Comparison {
   readonly peerModes: Readonly<Record<string, number | null>>
 }
 
-async function measure(one: Case, peers: readonly PeerName[], options: BenchOptions): Promise<Result> {
-  const peer = await fastestWay(one, { peers, only: options.ways, seconds: Math.min(2, options.seconds) })
+async function measure(one: Case, ways: readonly Way[], options: BenchOptions): Promise<Result> {
+  const peer = await fastestOf(one, ways, Math.min(2, options.seconds))
   const ours = await startOurs(one)
   const fma = await startPeak(one.learners)
   try {
@@ -99,10 +99,12 @@ export const throughput: Bench = {
     }
     const peers = chosenPeers(options.peers)
     if (options.save !== undefined) await checkSaved(options.save)
+    const ways = new Map<Case, readonly Way[]>()
+    for (const one of cases) ways.set(one, await waysOf(one, peers, options.ways))
     const table = new Table(COLUMNS, options.json ? null : process.stdout)
     table.row(['case', 'units/s', 'peer', 'ratio', 'min-max', 'of peak', 'peer'])
-    for (const one of cases) {
-      const result = await measure(one, peers, options)
+    for (const [one, ofPeers] of ways) {
+      const result = await measure(one, ofPeers, options)
       // At once: the next case may take minutes, or fail.
       if (options.save !== undefined) await saveCase(options.save, result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)

@@ -33,14 +33,8 @@ const COMPILES = 600_000
 /** Ways that are measured a second time, in turns: a disturbance must not decide. */
 const FINALISTS = 3
 
-/**
- * The fastest way of all peers, warm and stopped. Each way is measured in a short window; the three fastest are measured again in turns. A way that fails
- * is named on stderr. Throws INVALID_OPTION if the peers have no way, or `only` leaves none.
- */
-export async function fastestWay(
-  one: Case,
-  { peers, only = '', seconds }: { readonly peers: readonly PeerName[]; readonly only?: string | undefined; readonly seconds: number }
-): Promise<Fastest> {
+/** The ways of the peers that have `only` in their names. Throws INVALID_OPTION if there are none, and BACKEND_UNAVAILABLE for a peer that is not installed. */
+export async function waysOf(one: Case, peers: readonly PeerName[], only = ''): Promise<readonly Way[]> {
   const found: Way[] = []
   for (const peer of peers) found.push(...(await WAYS[peer](one)))
   if (found.length === 0)
@@ -48,6 +42,14 @@ export async function fastestWay(
   const ways = found.filter(({ name }) => name.includes(only))
   if (ways.length === 0)
     throw invalidOption('--ways', only, `use a part of a name, such as one of ${found.map(({ name }) => `'${name}'`).join(', ')}`)
+  return ways
+}
+
+/**
+ * The fastest of some ways, warm and stopped. Each is measured in a short window; the three fastest are measured again in turns. A way that fails is named on
+ * stderr. Throws BACKEND_UNAVAILABLE if all fail.
+ */
+export async function fastestOf(one: Case, ways: readonly Way[], seconds: number): Promise<Fastest> {
   const rates: Record<string, number | null> = {}
   let finalists: { readonly way: Way; readonly side: Side; rate: number }[] = []
   const attempts = new Attempts()
@@ -69,7 +71,10 @@ export async function fastestWay(
   finalists.sort((a, b) => b.rate - a.rate)
   const [best, ...others] = finalists
   if (best === undefined)
-    throw new ArbalestError('BACKEND_UNAVAILABLE', `peers: received ${peers.join(', ')}, of which no way runs; see stderr`)
+    throw new ArbalestError(
+      'BACKEND_UNAVAILABLE',
+      `peers: received ${[...new Set(ways.map(({ peer }) => peer))].join(', ')}, of which no way runs; see stderr`
+    )
   for (const each of finalists) rates[each.way.name] = each.rate
   for (const other of others) other.side.close()
   return { side: best.side, peer: best.way.peer, name: best.way.name, rates }

@@ -73,12 +73,20 @@ describe('npm run bench', function () {
         env: { ...process.env, ARBALEST_DATA: '/nowhere' }
       })
     for (const [args, told] of [
+      [
+        ['throughput', 'mlp', 'lenet', 'b8', 'f32', '--peers', 'tfjs', '--pairs', '1'],
+        /^INVALID_OPTION: --peers: received "tfjs"; none of them trains lenet b8 k2 f32/
+      ],
       [['memory', 'geeps'], /^INVALID_OPTION: geeps: received no folder; /],
       [['memory', 'pytorch-saved-tensors', 'move'], /^INVALID_OPTION: pytorch-saved-tensors, move: received no folder; /],
       [['memory', 'cpu-time', 'pytorch-checkpoint'], /^INVALID_OPTION: cpu-time: received with pytorch-checkpoint; /],
       [['crossover', 'resnet20+lenet', 'lenet+resnet21'], /^UNKNOWN_NAME: model: received "resnet21"; /],
       [['crossover'], /^DATA_NOT_FOUND: tinyshakespeare: /]
-    ] as const)
-      expect(run(...args).stderr, args.join(' ')).to.match(told)
+    ] as const) {
+      const { stdout, stderr } = run(...args)
+      expect(stderr, args.join(' ')).to.match(told)
+      // At most the head of a table.
+      expect(stdout.split('\n'), args.join(' ')).to.have.lengthOf.at.most(2)
+    }
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { chosenCases } from '../cases.js'
-import { chosenPeers, fastestWay } from '../peers/fastest.js'
+import { chosenPeers, waysOf } from '../peers/fastest.js'
 import { trainingProgram } from '../flops-per-image.js'
 import { innerTaps, necessaryFlops, necessaryFlopsByOperator } from '../necessary-flops.js'
 import { spreads, taskArguments } from '../peers/way.js'
@@ -33,7 +33,7 @@ describe('Peers of the throughput bench', () => {
     )
     expect(await tfjsWays(lenet!)).to.deep.equal([])
     expect(await tfjsWays(narrow!)).to.deep.equal([])
-    const refused = await fastestWay(lenet!, { peers: ['tfjs'], seconds: 0.1 }).catch((error: unknown) => error)
+    const refused = await waysOf(lenet!, ['tfjs']).catch((error: unknown) => error)
     expect(refused)
       .to.include({ code: 'INVALID_OPTION' })
       .and.to.have.property('message')
