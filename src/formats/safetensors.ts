@@ -185,8 +185,10 @@ function headerBytes(tensors: readonly TypedTensor[], metadata: SafetensorsOptio
 /** The first bytes of files that are often taken for safetensors, and what to do about them. ONNX begins with its IR version, a varint in field 1 of a protocol buffer. */
 const OTHER_FORMATS: readonly (readonly [format: string, begins: (bytes: Uint8Array) => boolean, fix?: string])[] = [
   ['an ONNX model', ([tag, version = 0, next = 0]) => tag === 0x08 && version > 0 && version < 32 && (next & 7) === 2],
-  ['a PyTorch checkpoint (torch.save)', ([first, second]) => first === 0x50 && second === 0x4b],
+  ['a PyTorch checkpoint (torch.save) or another zip archive', ([first, second]) => first === 0x50 && second === 0x4b],
   ['a pickle file', ([first, second = 0]) => first === 0x80 && second <= 5],
+  ['an HDF5 file, such as Keras writes', (bytes) => textOf(bytes).startsWith('\x89HDF')],
+  ['an image', (bytes) => /^(?:\x89PNG|\xff\xd8\xff[\xc0-\xfe]|GIF8|RIFF|<svg|<\?xml)/.test(textOf(bytes)), 'name the file of a model here'],
   ['a pointer of Git LFS to one', (bytes) => textOf(bytes) === 'version ', 'fetch the file itself, as by git lfs pull'],
   ['a page of HTML', (bytes) => /^\s*<(?:!doc|html)/i.test(textOf(bytes)), 'download the file itself']
 ]

@@ -317,6 +317,14 @@ describe('A file of another format', () => {
     await refused('DATA_CORRUPT', () => SafetensorsFile.open(onnx), 'found an ONNX model')
     const zip = await folder.write('model.pt', Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(100, 1)]))
     await refused('DATA_CORRUPT', () => SafetensorsFile.open(zip), 'found a PyTorch checkpoint')
+    const keras = await folder.write('model.h5', Buffer.from('\x89HDF\r\n\x1a\nabc', 'latin1'))
+    await refused('DATA_CORRUPT', () => SafetensorsFile.open(keras), 'found an HDF5 file, such as Keras writes; convert it')
+    for (const image of ['\x89PNG\r\n\x1a\n', '\xff\xd8\xff\xe0JFIF', 'GIF89a..', 'RIFF....WEBP', '<svg xmlns=', '<?xml version='])
+      await refused(
+        'DATA_CORRUPT',
+        async () => SafetensorsFile.open(await folder.write('three.png', Buffer.from(image, 'latin1'))),
+        'found an image; name the file of a model here'
+      )
     // What a clone without Git LFS has, and what a browser saves instead of a file.
     const pointer = await folder.write(
       'lfs.safetensors',
