@@ -31,6 +31,8 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
   }
   if ((named === 'true' || named === 'false') && !existsSync(named))
     throw refusal('config', named, 'there is no such file; a flag that is true or false takes no value: use --NAME or --no-NAME')
+  if (named !== undefined && Object.hasOwn(arbalest.zoo, named) && !existsSync(named))
+    throw refusal('config', named, `there is no such file; for the model of this name: --model ${named}`)
   const given = named ?? (config === false ? undefined : config)
   const file = given ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : undefined)
   return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }

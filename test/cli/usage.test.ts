@@ -59,6 +59,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --synchroniser: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
+  [['train', 'lenet'], /^INVALID_OPTION: config: received "lenet"; there is no such file; for the model of this name: --model lenet\n$/],
   [['train', '--config', ''], /^INVALID_OPTION: config: received ""; there is no such file; name a module with: export default [^;]*\n$/],
   [['train', ''], /^INVALID_OPTION: config: received ""; there is no such file; /],
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
