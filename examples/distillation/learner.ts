@@ -35,12 +35,7 @@ export default class DistillingLearner implements LearnerPlugin {
     await student.load()
     await student.forward()
     const advice = this.#teacher.predict(student.read('input') as Float32Array)
-    const { loss, gradient } = distillationLoss(
-      student.read('output') as Float32Array,
-      advice,
-      student.read('target') as Int32Array,
-      this.#context.options
-    )
+    const { loss, gradient } = distillationLoss(student.read('output'), advice, student.read('target') as Int32Array, this.#context.options)
     student.write('output.gradient', gradient)
     student.write('loss', Float32Array.of(loss))
     await student.backward()

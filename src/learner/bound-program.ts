@@ -94,7 +94,10 @@ export class BoundProgram {
     return report
   }
 
-  /** A copy of a named value, such as `output`, `loss` or `target`, in canonical order. Throws UNKNOWN_NAME. */
+  /** A copy of a named value in canonical order. Throws UNKNOWN_NAME. */
+  read(name: 'output' | 'output.gradient' | 'loss'): Float32Array
+  /** The same of any other one, such as `input` or `target`, whose type depends on the model and its data. */
+  read(name: string): ValueArray
   read(name: string): ValueArray {
     this.#checkName(name)
     return this.#state.engine.readValue(this.#state.handle, this.#slot, name)

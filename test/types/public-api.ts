@@ -11,6 +11,7 @@ import {
   type JobEvent,
   type LearnerContext,
   type LearnerPlugin,
+  type LearnerReplica,
   type Teacher,
   type TeacherSpec,
   type TrainedModel,
@@ -30,6 +31,9 @@ train({ model: 'mlp', backend: 'cuda-host' })
 // @ts-expect-error nor does a teacher answer in it
 export const precise: TeacherSpec['precision'] = 'f64'
 export const gated = multiply({ body: [linear(4)], shortcut: [linear(4)], shortcutName: 'gate' })
+export const outputs = (replica: LearnerReplica): Float32Array => replica.read('output')
+// @ts-expect-error tokens, or pixels
+export const inputs = (replica: LearnerReplica): Float32Array => replica.read('input')
 export const asked = (teacher: Teacher): Float32Array => teacher.predict(Int32Array.of(1, 2))
 // @ts-expect-error there is no such rule
 train({ model: 'mlp', synchroniser: { name: 'hogwash' } })
