@@ -73,9 +73,10 @@ export function moduleRefusal({ parameter, module, code = 'INVALID_OPTION' }: Mo
   return new ArbalestError(code, `${parameter}: received ${shown(module)}; ${what}`, { cause, data: { parameter, received: module } })
 }
 
-/** The exports of a module for a message: `rate, momentum`. */
+/** The exports of a module for a message: `rate, momentum`, and of a default of what kind it is. */
 export function exportedNames(exported: Readonly<Record<string, unknown>>): string {
-  return Object.keys(exported).join(', ') || 'nothing'
+  const told = (name: string) => (name === 'default' ? `a default of type ${typeof exported[name]}` : name)
+  return Object.keys(exported).map(told).join(', ') || 'nothing'
 }
 
 /** A frame of a stack in a file: the address or the path, the line, and whether it waited for the frame above it. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as v from 'valibot'
-import { messageOf } from '../errors.js'
+import { messageOf, printable } from '../errors.js'
 import { isDeniedByNode } from '../formats/file-errors.js'
 import { kind, type Schema } from '../schema/values.js'
 
@@ -16,8 +16,10 @@ export function moduleUrl(exports: string): Schema<URL | string, URL> {
     v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
       try {
         const url = value instanceof URL ? value : /^(file|data):/.test(value) ? new URL(value) : pathToFileURL(resolve(value))
-        if (url.protocol !== 'file:' || existsSync(fileURLToPath(url))) return url
-        addIssue({ message: `there is no such file: name a module that exports ${exports}` })
+        if (url.protocol !== 'file:') return url
+        const path = fileURLToPath(url)
+        if (existsSync(path)) return url
+        addIssue({ message: `there is no file ${printable(path)}: name a module that exports ${exports}` })
       } catch (error) {
         if (isDeniedByNode(error)) addIssue({ message: 'it may not be read: start Node.js with --allow-fs-read for it' })
         else addIssue({ message: `that is no address (${messageOf(error)}): name a module that exports ${exports}` })

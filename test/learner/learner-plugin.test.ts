@@ -194,6 +194,7 @@ describe('a learner of the user', () => {
   it('is refused if its module has none', async () => {
     for (const [text, word] of [
       ['export const rate = 3', 'it exports rate'],
+      ['export default { step() {} }', 'it exports a default of type object; export a class or a function as the default'],
       ['export default class { constructor() {} }', 'no method `step`'],
       ['export default ({ replica }) => 5', 'no method `step`']
     ] as const) {
