@@ -55,7 +55,7 @@ export class LearnerReplica extends BoundProgram {
   }
 
   set learningRate(rate: number | undefined) {
-    if (rate !== undefined && !(rate >= 0 && rate < Infinity))
+    if (rate !== undefined && !(typeof rate === 'number' && rate >= 0 && rate < Infinity))
       throw invalidOption('learningRate', rate, 'use a number of at least 0, or undefined')
     this.#state.learningRate = rate
   }

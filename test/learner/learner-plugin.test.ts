@@ -191,6 +191,17 @@ describe('a learner of the user', () => {
     }
   })
 
+  it('is told a learning rate that is no number where it sets it', async () => {
+    for (const [rate, told] of [
+      ['"0.1"', '"0.1"'],
+      ['null', 'null'],
+      ['-1', '-1']
+    ] as const) {
+      const learner = source(`export default ({ replica }) => async () => { replica.learningRate = ${rate}; await replica.run(1) }`)
+      await refused('LEARNER_FAILED', () => train(options(learner)).finished, `learningRate: received ${told}; use a number of at least 0`)
+    }
+  })
+
   it('is refused if its module has none', async () => {
     for (const [text, word] of [
       ['export const rate = 3', 'it exports rate'],
