@@ -3,6 +3,9 @@ import type { LossName } from '../model/operators/losses.js'
 
 /** What can be measured beside loss and accuracy. */
 export const METRIC_NAMES = ['confusion', 'perClass', 'precision', 'recall', 'f1', 'r2', 'mae', 'rmse'] as const
+const ALWAYS = 'leave it out: it is always told'
+/** What is said of the two that Keras wants to be named. */
+export const METRIC_HINTS = { accuracy: ALWAYS, loss: ALWAYS }
 /** The name of a metric beside loss and accuracy. */
 export type MetricName = (typeof METRIC_NAMES)[number]
 

@@ -1,4 +1,4 @@
-import { METRIC_NAMES, type MetricName } from '../metrics/metric-names.js'
+import { METRIC_HINTS, METRIC_NAMES, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { option } from '../schema/group.js'
 import { callable, either, kind, list, oneOf, real, whole } from '../schema/values.js'
@@ -7,13 +7,6 @@ import { callable, either, kind, list, oneOf, real, whole } from '../schema/valu
 export type Verdict = 'stop' | void
 
 type OnEvaluated = (event: EvaluatedEvent) => Verdict | Promise<Verdict>
-
-const ALWAYS = 'leave it out: it is always told'
-
-export const metricNames = list<MetricName, MetricName>(
-  oneOf(METRIC_NAMES, { accuracy: ALWAYS, loss: ALWAYS }),
-  "a list of names, such as ['f1', 'confusion']"
-)
 
 export const evaluationOptions = {
   /** Epochs, also parts of one, from one measurement of the central model to the next; 1 if omitted. */
@@ -31,7 +24,7 @@ export const evaluationOptions = {
    * What every evaluation also tells, as `testMetrics`. Of classes and of yes-or-no answers: `confusion`, `perClass`, `precision`, `recall`, `f1`. Of numbers:
    * `r2`, `mae`, `rmse`. None if omitted: each answer has to be looked at, which makes evaluations a little slower.
    */
-  metrics: option(metricNames, {
+  metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES, METRIC_HINTS), "a list of names, such as ['f1', 'confusion']"), {
     text: `also tell, comma-separated: ${METRIC_NAMES.join(', ')}`,
     flag: '--metrics <names>',
     default: []

@@ -11,15 +11,15 @@ import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { inTurns } from '../turns.js'
-import { checkSuits, usualMetrics, type MetricName } from '../metrics/metric-names.js'
+import { checkSuits, METRIC_HINTS, METRIC_NAMES, usualMetrics, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluationMetrics } from '../metrics/metrics.js'
-import { metricNames } from '../options/evaluation.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
+import { list, oneOf } from '../schema/values.js'
 import { answersPerSample, evaluationPasses, metricPlan, taskOfModel } from './programs.js'
 
 const evaluateOptions = group({
-  metrics: option(metricNames)
+  metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES, METRIC_HINTS), "a list of names, such as ['f1', 'confusion']"))
 })
 
 /** The quality of a model on held-out samples. */
