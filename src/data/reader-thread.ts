@@ -1,5 +1,8 @@
-import { messageOf } from '../errors.js'
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { messageOf, shown } from '../errors.js'
 import type { Words2 } from '../model/philox.js'
+import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
 import type { OpenReader, ReaderSpec, ReadSample } from './dataset.js'
 import { Draws } from './random.js'
 
@@ -42,12 +45,28 @@ export default async function read(task: ReadTask): Promise<readonly UnreadableS
   return unreadable
 }
 
+/** Throws INVALID_OPTION for a module that exports none, and any error of the module. */
+async function opened(path: string, options: unknown): Promise<ReadSample> {
+  const mention = { parameter: 'reader.module', module: isAbsolute(path) ? pathToFileURL(path).href : path }
+  const exported = await ownModule(mention)
+  const { openReader } = exported as { readonly openReader?: OpenReader }
+  if (typeof openReader !== 'function')
+    throw moduleRefusal(
+      mention,
+      `it exports ${exportedNames(exported)}; export a function openReader, which returns one that reads a sample`
+    )
+  const readSample: unknown = await openReader(options as never)
+  if (typeof readSample !== 'function')
+    throw moduleRefusal(mention, `its openReader returns ${shown(readSample)}; return a function that reads a sample`)
+  return readSample as ReadSample
+}
+
 /** Opens a reader once per thread for each module and its options. */
 function readerFor({ module, options }: ReaderSpec): Promise<ReadSample> {
   const name = JSON.stringify([module, options])
   let reader = readers.get(name)
   if (!reader) {
-    reader = import(module).then(({ openReader }: { openReader: OpenReader }) => openReader(options as never))
+    reader = opened(module, options)
     readers.set(name, reader)
   }
   return reader

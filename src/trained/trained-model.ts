@@ -11,7 +11,7 @@ import { writeModel, type SaveOptions } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import { dataOf, parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
-import { isDataset } from '../options/data.js'
+import { datasetFault, isDataset } from '../options/data.js'
 import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
@@ -194,6 +194,8 @@ export class TrainedModel {
    */
   async evaluate(data: Dataset, options: EvaluateOptions = {}): Promise<Measurement> {
     if (!isDataset(data)) throw invalidOption('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
+    const fault = datasetFault(data)
+    if (fault !== undefined) throw invalidOption('data', data.name, fault)
     const { model, classNames, encoding } = this.#options
     checkEncodedAlike(model.name, encoding, data)
     const { inKnownClasses } = await import('../data/classes-of-model.js')

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
+import type { Dataset, StreamedSamples } from '../../src/data/dataset.js'
+import { datasetFault } from '../../src/options/data.js'
+import { settingsOf } from '../../src/options/settings.js'
+import { refused } from '../support/codes.js'
+
+const samples: StreamedSamples = {
+  count: 2,
+  sample: [1, 4, 4],
+  classes: 2,
+  labels: Int32Array.of(0, 1),
+  items: ['a', 'b'],
+  reader: { module: 'file:///home/me/reader.js', options: {} }
+}
+const data: Dataset = {
+  name: 'own',
+  sample: [1, 4, 4],
+  classes: 2,
+  train: samples,
+  test: samples,
+  mean: [0.5],
+  std: [0.5],
+  augmentation: { padding: 0, flip: false }
+}
+
+describe('A data set that a program has made by hand', () => {
+  it('has no fault where all is there, as one that is made of arrays', () => {
+    expect(datasetFault(data)).to.equal(undefined)
+    expect(datasetFault(datasetFromArrays({ sample: [1], samples: Float32Array.of(1, 2), labels: [0, 1], classes: 2 }))).to.equal(undefined)
+    expect(datasetFault({ ...data, train: { ...samples, reader: { module: '/home/me/reader.js', options: {} } } })).to.equal(undefined)
+  })
+
+  it('is refused by train with that', () =>
+    refused(
+      'INVALID_OPTION',
+      () => settingsOf({ model: 'mlp', data: { ...data, std: undefined } as never }),
+      'std: received undefined; give a number'
+    ))
+
+  for (const [name, more, fault] of [
+    ['without a mean', { mean: undefined }, 'mean: received undefined; give a number for each channel'],
+    ['without an augmentation', { augmentation: undefined }, 'augmentation: received undefined; give { padding: 0, flip: false } for none'],
+    ['with too few keys', { train: { ...samples, items: ['a'] } }, 'train.items: give a list with the key of each of its 2 samples'],
+    [
+      'with too few labels',
+      { test: { ...samples, labels: Int32Array.of(1) } },
+      'test.labels: give an Int32Array with the class of each of'
+    ],
+    ['with labels in a list', { test: { ...samples, labels: [0, 1] } }, 'test.labels: give an Int32Array'],
+    ['with samples of two shapes', { train: { ...samples, sample: [1, 2, 2] } }, 'train.sample: received [1,2,2]; give [1,4,4]'],
+    ['with another number of classes', { train: { ...samples, classes: 3 } }, 'train.classes: received 3; give 2'],
+    ['without a reader', { train: { ...samples, reader: undefined } }, 'train.reader.module: received undefined; give the address'],
+    [
+      'whose reader has a relative path',
+      { train: { ...samples, reader: { module: './reader.js', options: {} } } },
+      'train.reader.module: received "./reader.js"; give the address'
+    ]
+  ] as const)
+    it(`is told what is wrong ${name}`, () => expect(datasetFault({ ...data, ...more } as Dataset)).to.match(startingWith(fault)))
+})
+
+function startingWith(text: string): RegExp {
+  return new RegExp(`^${text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}`)
+}
