@@ -197,7 +197,7 @@ export class Feeder implements FeederProtocol {
       throw corruptFile(item, {
         expected: 'a sample',
         found: reason,
-        fix: "replace or remove it, or skip such files with onBadImage: 'skip' (--on-bad-image skip)"
+        fix: "replace or remove it, or skip such files with onBadImage: 'skip' (--on-bad-image skip), samples of your own with feed: { onBadSample: 'skip' }"
       })
     const bad = this.#bad.get(samples)!
     if (bad.has(number)) return

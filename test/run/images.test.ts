@@ -144,7 +144,13 @@ describe('Training on a folder of images', function () {
     it('fails with its name, soon', async () => {
       const data = await imageFolder(folder.path, GENTLE)
       const start = performance.now()
-      await refused('DATA_CORRUPT', () => trained({ data }), bad, 'unsupported image format', "onBadImage: 'skip' (--on-bad-image skip)")
+      await refused(
+        'DATA_CORRUPT',
+        () => trained({ data }),
+        bad,
+        'unsupported image format',
+        "onBadImage: 'skip' (--on-bad-image skip), samples of your own with feed: { onBadSample: 'skip' }"
+      )
       expect(performance.now() - start).to.be.below(20_000)
     })
 
