@@ -188,7 +188,11 @@ const OTHER_FORMATS: readonly (readonly [format: string, begins: (bytes: Uint8Ar
   ['a PyTorch checkpoint (torch.save) or another zip archive', ([first, second]) => first === 0x50 && second === 0x4b],
   ['a pickle file', ([first, second = 0]) => first === 0x80 && second <= 5],
   ['an HDF5 file, such as Keras writes', (bytes) => textOf(bytes).startsWith('\x89HDF')],
-  ['an image', (bytes) => /^(?:\x89PNG|\xff\xd8\xff[\xc0-\xfe]|GIF8|RIFF|<svg|<\?xml)/.test(textOf(bytes)), 'name the file of a model here'],
+  [
+    'an image',
+    (bytes) => /^(?:\x89PNG|\xff\xd8\xff[\xc0-\xfe]|GIF8|RIFF|<svg|<\?xml)/.test(textOf(bytes)),
+    'name the file of a model here'
+  ],
   ['a pointer of Git LFS to one', (bytes) => textOf(bytes) === 'version ', 'fetch the file itself, as by git lfs pull'],
   ['a page of HTML', (bytes) => /^\s*<(?:!doc|html)/i.test(textOf(bytes)), 'download the file itself']
 ]
