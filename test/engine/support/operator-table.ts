@@ -141,6 +141,7 @@ const GROUPED: [readonly [number, number, number, number], number][] = [
   [[2, 40, 4, 4], 5],
   [[2, 36, 4, 4], 3],
   [[1, 160, 2, 2], 2],
+  [[2, 64, 10, 10], 8],
   [[2, 64, 33, 32], 32]
 ]
 
