@@ -12,8 +12,8 @@ import { instabilityOf } from './stability.js'
 export type RuleModule<Options = unknown> = (options: Options, context: RuleContext) => GroupRule
 
 /**
- * `most`: the largest number of learners that is known at the run's start. Throws INVALID_OPTION where the module exports no rule or throws, and
- * INVALID_OPTION or UNKNOWN_NAME where what it gives is none, or is not stable with so many.
+ * The rule must be stable with `most` learners, the largest number that is known at the run's start. Throws INVALID_OPTION where the module exports no
+ * rule or throws, or where the rule is not stable; INVALID_OPTION or UNKNOWN_NAME where the module returns something that is no rule.
  */
 export async function ownRule(module: URL, options: unknown, context: RuleContext, most = context.learners): Promise<GroupRule> {
   const mention = { parameter: 'synchroniser.module', module: module.href }

@@ -14,7 +14,7 @@ class Attributes {
   void set(const std::string& name, std::vector<double> values) { values_[name] = std::move(values); }
   bool has(const std::string& name) const { return values_.count(name) != 0; }
 
-  // Absent where it is what it is of most operators.
+  // `otherwise` where the operator has no such attribute.
   std::vector<double> list(const std::string& name, std::vector<double> otherwise) const { return has(name) ? list(name) : otherwise; }
   double number(const std::string& name) const { return only(name, list(name)); }
   double number(const std::string& name, double otherwise) const { return has(name) ? number(name) : otherwise; }

@@ -8,8 +8,8 @@
 namespace arbalest {
 namespace {
 
-// In a snapshot: the update that a member brought so many rounds ago. Members are counted from 0 there, in the order in which they have
-// joined: in a run that is resumed the learners have other numbers, in that order.
+// The name, in a snapshot, of the update that a member brought `age` rounds ago. `place` counts the members from 0 in the order in which
+// they joined. A resumed run gives its learners new numbers in the same order.
 std::string name_of(int place, int64_t age) { return "update." + std::to_string(place) + "." + std::to_string(age); }
 
 }  // namespace

@@ -4,8 +4,8 @@ type Chunk = string | Uint8Array
 type Write = (chunk: Chunk, ...more: readonly unknown[]) => boolean
 
 /**
- * The last line of a terminal, in which something is drawn again and again, such as a progress bar. All that the process writes to the terminal meanwhile goes
- * above it, such as what a user's own code tells by `console.log`.
+ * Keeps the last line of a terminal for what is drawn again and again, such as a progress bar. Whatever else the process writes to the terminal appears
+ * above it, such as a user's `console.log`.
  */
 export class LastLine implements Disposable {
   /** For what is drawn there. It takes nothing while others have begun a line and not ended it. */
@@ -17,7 +17,7 @@ export class LastLine implements Disposable {
   /** Whether the last line that others have written is whole. */
   #isWhole = true
 
-  /** `others` lead to the same terminal. `draw` writes the line to `stream`, whatever is there. */
+  /** `others` are streams to the same terminal. `draw` writes the line to `stream`. */
   constructor(terminal: Output, others: readonly Output[], draw: () => void) {
     this.#terminal = terminal
     this.#draw = draw
@@ -34,7 +34,7 @@ export class LastLine implements Disposable {
     this.#isWhole = true
   }
 
-  /** Has all that is written to a stream go above the line. */
+  /** Replaces a stream's `write` by one that writes above the line. */
   #lead(stream: Output, clear: () => void): void {
     const write = stream.write as Write
     const above: Write = (chunk, ...more) => {

@@ -83,7 +83,7 @@ export class ProgressBar implements Reporter {
 
   #start(event: StartedEvent): void {
     this.#throughput = new ThroughputMeter(event)
-    // A user's own code may end the process, by `process.exit` or an error that nobody catches; the cursor would stay hidden.
+    // Shows the cursor again where a user's code ends the process, by `process.exit` or an error that nobody catches.
     process.once('exit', this.#leave)
     this.#line = new LastLine(this.#output, this.#stderr.isTTY ? [this.#stderr] : [], () => this.#bars?.update())
     this.#bars = new MultiBar(

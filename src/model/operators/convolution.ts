@@ -88,7 +88,7 @@ defineLayers({
         {
           stride: window.stride,
           padding: window.padding,
-          // Kernels of our own take no operator that has one.
+          // Left out where it is 1: our own kernels refuse an operator that has it.
           ...(Math.max(...window.dilation) > 1 && { dilation: window.dilation }),
           groups,
           relu: 0

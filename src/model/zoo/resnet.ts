@@ -59,7 +59,7 @@ export type NormKind = 'batch' | 'group'
 /** Makes the norms of a ResNet. */
 export type Norm = (options: { readonly name: string; readonly gamma?: number }) => Layer
 
-/** Group norms have so many groups. */
+/** `groups` is the number of groups of a group norm. */
 export function normOf(kind: NormKind, groups: number): Norm {
   return kind === 'batch' ? batchNorm2d : (options) => groupNorm(groups, options)
 }

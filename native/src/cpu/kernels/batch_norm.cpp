@@ -50,19 +50,13 @@ template <class T> class BatchNorm final : public Kernel {
   void finish(int64_t g) {
     const ChannelGroup& group = layout_.groups[g];
     for (int c = 0; c < group.channels; ++c) {
-      double count = 0, mean = 0, square = 0;
+      MergedMoments all;
       for (int64_t chunk = 0; chunk < layout_.chunks(); ++chunk) {
         const Moments& moments = moments_[g * layout_.chunks() + chunk];
-        for (int i = c; i < group.width; i += group.period) {
-          if (moments.count[i] == 0) continue;
-          const double total = count + moments.count[i], step = moments.mean[i] - mean, share = moments.count[i] / total;
-          square += moments.square[i] + step * step * count * share;
-          mean += step * share;
-          count = total;
-        }
+        for (int i = c; i < group.width; i += group.period) all.merge({moments.count[i], moments.mean[i], moments.square[i]});
       }
-      mean_[group.channel + c] = static_cast<float>(mean);
-      variance_[group.channel + c] = static_cast<float>(square / count);
+      mean_[group.channel + c] = static_cast<float>(all.mean);
+      variance_[group.channel + c] = static_cast<float>(all.square / all.count);
     }
     rows_[g] = row_of(group, mean_, variance_, gamma_, beta_, epsilon_);
   }

@@ -12,19 +12,6 @@
 namespace arbalest::kernels {
 namespace {
 
-// Of one norm group in one image. Parts of it are merged by Chan, Golub and LeVeque's rule.
-struct GroupMoments {
-  double count = 0, mean = 0, square = 0;  // square: of the differences from the mean
-
-  void merge(const GroupMoments& part) {
-    if (part.count == 0) return;
-    const double total = count + part.count, step = part.mean - mean, share = part.count / total;
-    square += part.square + step * step * count * share;
-    mean += step * share;
-    count = total;
-  }
-};
-
 template <class T> class GroupNorm final : public Kernel {
  public:
   explicit GroupNorm(const OperatorSpec& spec)
@@ -48,7 +35,7 @@ template <class T> class GroupNorm final : public Kernel {
 
  private:
   void normalise(int64_t image, const NormSpan& span) {
-    GroupMoments* const norms = &moments_[image * norms_];
+    MergedMoments* const norms = &moments_[image * norms_];
     for (int64_t norm = span.first_norm; norm < span.last_norm; ++norm) norms[norm] = {};
     for (size_t g = span.first; g < span.last; ++g) add_moments(layout_.groups[g], image, norms);
     for (int64_t norm = span.first_norm; norm < span.last_norm; ++norm) {
@@ -59,7 +46,7 @@ template <class T> class GroupNorm final : public Kernel {
     for (size_t g = span.last; g-- > span.first;) apply(layout_.groups[g], image, norms);
   }
 
-  void add_moments(const ChannelGroup& group, int64_t image, GroupMoments* norms) const {
+  void add_moments(const ChannelGroup& group, int64_t image, MergedMoments* norms) const {
     Moments moments;
     find_moments(layout_, group, x_, image, image + 1, moments);
     for (int c = 0; c < group.channels;) {
@@ -71,8 +58,8 @@ template <class T> class GroupNorm final : public Kernel {
   }
 
   // Of a group's channels [begin, end).
-  static GroupMoments of_channels(const ChannelGroup& group, int begin, int end, const Moments& moments) {
-    GroupMoments all;
+  static MergedMoments of_channels(const ChannelGroup& group, int begin, int end, const Moments& moments) {
+    MergedMoments all;
     const auto for_elements = [&](const auto& body) {
       for (int row = 0; row < group.width; row += group.period) {
         for (int i = row + begin; i < std::min(row + end, group.width); ++i) body(i);
@@ -91,14 +78,14 @@ template <class T> class GroupNorm final : public Kernel {
     return all;
   }
 
-  double inverse_of(const GroupMoments& norm) const { return 1 / std::sqrt(norm.square / norm.count + epsilon_); }
+  double inverse_of(const MergedMoments& norm) const { return 1 / std::sqrt(norm.square / norm.count + epsilon_); }
 
-  void apply(const ChannelGroup& group, int64_t image, const GroupMoments* norms) const {
+  void apply(const ChannelGroup& group, int64_t image, const MergedMoments* norms) const {
     float means[kMostWidth], scales[kMostWidth];
     double inverse = 0;
     for (int c = 0; c < group.channels; ++c) {
       const int64_t channel = group.channel + c;
-      const GroupMoments& norm = norms[channel / size_];
+      const MergedMoments& norm = norms[channel / size_];
       if (c == 0 || channel % size_ == 0) inverse = inverse_of(norm);
       means[c] = static_cast<float>(norm.mean);
       scales[c] = static_cast<float>(gamma_[channel] * inverse);
@@ -114,7 +101,7 @@ template <class T> class GroupNorm final : public Kernel {
   float *mean_, *inverse_;      // (N, norms) or null
   const double epsilon_;
   const Normaliser<T> normaliser_;
-  std::vector<GroupMoments> moments_;  // (N, norms)
+  std::vector<MergedMoments> moments_;  // (N, norms)
 };
 
 std::vector<Operator> operators() {

@@ -16,6 +16,19 @@ struct Moments {
   double count[kMostWidth], mean[kMostWidth], square[kMostWidth];  // square: of the differences from the mean
 };
 
+// Of all elements of a channel or a group of channels, merged part by part by Chan, Golub and LeVeque's rule.
+struct MergedMoments {
+  double count = 0, mean = 0, square = 0;  // square: of the differences from the mean
+
+  void merge(const MergedMoments& part) {
+    if (part.count == 0) return;
+    const double total = count + part.count, step = part.mean - mean, share = part.count / total;
+    square += part.square + step * step * count * share;
+    mean += step * share;
+    count = total;
+  }
+};
+
 template <int Vectors> struct Sums {
   Floats shift[Vectors], sum[Vectors] = {}, square[Vectors] = {};
 };
