@@ -20,4 +20,10 @@ describe('the costs of layers', () => {
     )
     expect(kinds({ ...explanation, operators: withSums })).to.deep.equal(found)
   })
+
+  it('name what is fused into a group norm', async () => {
+    const explanation = await explain({ model: 'resnet20_gn', input: [3, 32, 32], classes: 10, batch: 2, backend: 'reference' })
+    const norms = layerCosts(explanation).flatMap(({ operator }) => (operator.startsWith('groupNorm') ? [operator] : []))
+    expect(norms.slice(0, 3)).to.deep.equal(['groupNorm + relu', 'groupNorm + relu', 'groupNorm + add + relu'])
+  })
 })

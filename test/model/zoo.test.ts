@@ -71,6 +71,19 @@ describe('the zoo', () => {
       expect(parameterCount(modelNamed(name, shape))).to.equal(count)
     })
 
+  for (const [name, shape, groups] of [
+    ['resnet20_gn', cifar, 8],
+    // timm's.
+    ['resnet50_gn', imagenet, 32]
+  ] as const)
+    it(`${name} has norms of ${groups} groups alone`, () => {
+      const { operators } = predictionGraph(modelNamed(name, shape))
+      const norms = operators.filter(({ kind }) => /Norm/.test(kind))
+      expect(new Set(norms.map(({ kind, attributes }) => `${kind} ${String(attributes['groups'])}`))).to.deep.equal(
+        new Set([`groupNorm ${groups}`])
+      )
+    })
+
   it('has a figure above for every model', () => {
     expect(Object.keys(zoo)).to.have.members(counts.map(([name]) => name))
   })
