@@ -16,7 +16,7 @@ export interface SampleArrays {
 export interface ArrayDatasetOptions extends SampleArrays {
   /** `custom` if omitted. */
   readonly name?: string
-  /** One sample's shape: (C, H, W) or (F). */
+  /** One sample's shape: (C, H, W), a sequence (T, F), or (F). */
   readonly sample: readonly number[]
   /** The number of classes; with labels only. */
   readonly classes?: number
@@ -31,7 +31,7 @@ export interface ArrayDatasetOptions extends SampleArrays {
   /** Seeds the choice of the samples that are held out; 0 if omitted. */
   readonly seed?: number
   /**
-   * Normalisation for each channel, of samples in 0 to 1; one number for (F) samples. If omitted, the statistics of the training samples if
+   * Normalisation for each channel, of samples in 0 to 1; one number for (T, F) and (F) samples. If omitted, the statistics of the training samples if
    * these are bytes, otherwise 0 and 1.
    */
   readonly mean?: readonly number[]
@@ -97,7 +97,7 @@ function withoutNulls(given: unknown): unknown {
 
 function refuseContradictions(options: Checked, faults: Faults): void {
   const { samples, labels, targets, sample, classes, classNames, target, test, testFraction } = options
-  if (sample.length !== 1 && sample.length !== 3) faults.refuse('sample', sample, 'use the shape (C, H, W) or (F) of one sample')
+  if (sample.length > 3) faults.refuse('sample', sample, 'use the shape of one sample: (C, H, W), (T, F) or (F)')
   if (labels && targets) faults.refuse('labels', labels, 'give labels or targets, not both')
   else if (labels) {
     if (classes === undefined) faults.refuse('classes', classes, 'labels need the number of classes: a whole number of at least 2')

@@ -9,7 +9,7 @@ import type { ColumnReport } from './tables/fit.js'
 /** Training samples and test samples, with the normalisation and augmentation that a training step applies to them. */
 export interface Dataset extends Normalisation {
   readonly name: string
-  /** One sample's shape: (C, H, W), (F), or (T) tokens. */
+  /** One sample's shape: (C, H, W), (T, F), (F), or (T) tokens. */
   readonly sample: readonly number[]
   /** 0 if the targets are not classes. */
   readonly classes: number
@@ -40,7 +40,7 @@ export interface StoredDataset extends Dataset {
 /** Samples that threads of a pool read from storage during training. */
 export interface StreamedSamples {
   readonly count: number
-  /** (C, H, W) or (F), in bytes: pixels from 0 to 255. */
+  /** (C, H, W), (T, F) or (F), in bytes: pixels from 0 to 255. */
   readonly sample: readonly number[]
   readonly classes: number
   /** (count). */

@@ -72,6 +72,12 @@ describe('datasetFromArrays', () => {
     expect(std).to.deep.equal([0.5, 1])
   })
 
+  it('measures one mean and std of sequences', () => {
+    const { sample, mean, std } = datasetFromArrays({ ...IMAGES, sample: [2, 2] })
+    expect(sample).to.deep.equal([2, 2])
+    expect([mean, std].map(({ length }) => length)).to.deep.equal([1, 1])
+  })
+
   it('takes floats as they are, with targets instead of classes', () => {
     const set = datasetFromArrays(CURVE)
     expect([set.classes, set.mean, set.std]).to.deep.equal([0, [0], [1]])
@@ -110,7 +116,7 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'classes', { ...CURVE, classes: 3 }],
     ['INVALID_OPTION', 'target', { ...CURVE, target: undefined }],
     ['INVALID_OPTION', 'target', { ...IMAGES, target: [1] }],
-    ['INVALID_OPTION', 'sample', { ...IMAGES, sample: [2, 2] }],
+    ['INVALID_OPTION', 'sample', { ...IMAGES, sample: [2, 1, 2, 1] }],
     ['INVALID_OPTION', 'sample', { ...IMAGES, sample: undefined }],
     ['INVALID_OPTION', 'sample', { ...IMAGES, sample: [2, 0, 2] }],
     ['INVALID_OPTION', 'testFraction', { ...IMAGES, testFraction: 1 }],

@@ -42,6 +42,7 @@ const cases: readonly LoadCase[] = [
     bytes: false,
     attributes: { ...PLAIN, padding: 3, border: 1, flip: 2 }
   },
+  { name: 'sequences', sample: [4, 3], bytes: true, attributes: { ...PLAIN, shuffled: 1, mean: [0.4], std: [0.3] } },
   { name: 'features in another order', sample: [13], bytes: false, attributes: { ...PLAIN, shuffled: 1 } },
   {
     name: 'images of floats, normalised',
@@ -117,7 +118,7 @@ describe('load', () => {
       for (const layout of layouts) {
         it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} gives the samples of their positions`, () => {
           const faults = cases.flatMap((each) => {
-            if (each.sample.length === 1 && layout !== null && layout !== 'plain') return []
+            if (each.sample.length < 3 && layout !== null && layout !== 'plain') return []
             return [1, 5].flatMap((size) => [true, false].flatMap((classes) => faultsOf(backend, precision, layout, each, size, classes)))
           })
           expectNone(faults)

@@ -36,6 +36,12 @@ inline int64_t elements_of(const Shape& shape) {
   return n;
 }
 
+// The axis of an activation's channels: of images (N, C, H, W) and features (N, F) the second one, of sequences (N, T, F) the last.
+inline size_t channel_axis(const Shape& shape) { return shape.size() == 3 ? 2 : 1; }
+
+// With the channels as the second axis: positions of sequences lie like samples.
+inline Shape channels_second(const Shape& shape) { return shape.size() == 3 ? Shape{shape[0] * shape[1], shape[2]} : shape; }
+
 // The canonical layout: row-major, PyTorch's order. Every other name belongs to the backend that gave it.
 inline constexpr std::string_view kPlain = "plain";
 

@@ -130,6 +130,28 @@ template <class Use> void check_upsample_gradient(const Use& use) {
   use.input_is(0, upsampled(use, use.output(0)));
 }
 
+// Each of the `count` parts of `whole`, which differ in their channels alone: is(part, its shape).
+template <class Use, class Is> void check_parts(const Use& use, const Shape& whole, size_t count, const Is& is) {
+  if (whole.size() < 2 || whole.size() > 4) use.refuse("shape", shown(whole), "give it 2 to 4 axes");
+  const std::vector<double>& channels = use.attributes().list("channels");
+  const size_t axis = channel_axis(whole);
+  double sum = 0;
+  for (double each : channels) sum += each;
+  if (sum != static_cast<double>(whole[axis]) || channels.size() != count)
+    use.refuse("channels", std::to_string(channels.size()) + " numbers", "give one for each part of " + shown(whole));
+  for (size_t i = 0; i < count; ++i) {
+    Shape part = whole;
+    part[axis] = static_cast<int64_t>(channels[i]);
+    is(i, part);
+  }
+}
+template <class Use> void check_concat(const Use& use) {
+  check_parts(use, use.output(0), use.inputs(), [&](size_t i, const Shape& part) { use.input_is(i, part); });
+}
+template <class Use> void check_concat_gradient(const Use& use) {
+  check_parts(use, use.input(0), use.outputs(), [&](size_t i, const Shape& part) { use.output_is(i, part); });
+}
+
 // As many ports as there are tensors on this side of the operator, if the last port repeats.
 template <class Port> void repeat_last(std::vector<Port>& ports, size_t tensors) {
   if (!ports.empty() && ports.back().repeats && ports.size() < tensors) ports.resize(tensors, Port(ports.back()));

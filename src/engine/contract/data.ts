@@ -23,7 +23,7 @@ export interface DatasetSpec {
 export interface StreamSpec {
   /** Samples of the data set. */
   readonly count: number
-  /** One sample's shape: (C, H, W) or (F), in bytes. */
+  /** One sample's shape: (C, H, W), (T, F) or (F), in bytes. */
   readonly sample: readonly number[]
   readonly classes: number
   /** Samples of the usual batch. */

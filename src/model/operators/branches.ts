@@ -125,21 +125,25 @@ defineLayers({
       const parts = branches.map((branch, i) => to.context.sequence(branch, x, branchName === undefined ? `${to.name}.${i}.` : shared))
       const shapes = parts.map((part) => to.shape(part))
       const [first] = shapes as [readonly number[]]
+      const axis = channelAxis(first)
       const alike = (shape: readonly number[]): boolean =>
-        shape.length === first.length && shape.every((extent, axis) => axis === 1 || extent === first[axis])
-      if (!shapes.every(alike) || (first.length !== 2 && first.length !== 4))
+        shape.length === first.length && shape.every((extent, i) => i === axis || extent === first[i])
+      if (!shapes.every(alike))
         throw to.mismatch(
           x,
-          `its branches give ${shapes.map((shape) => shownShape(shape.slice(1))).join(', ')}: only channels of images (C, H, W) or features (F) may differ`
+          `its branches give ${shapes.map((shape) => shownShape(shape.slice(1))).join(', ')}: only channels of images (C, H, W) or features of (F) and (T, F) may differ`
         )
-      const channels = shapes.map((shape) => shape[1]!)
+      const channels = shapes.map((shape) => shape[axis]!)
       const together = channels.reduce((sum, each) => sum + each, 0)
-      const y = to.value(first.with(1, together))
+      const y = to.value(first.with(axis, together))
       to.operator('concat', parts, [y], { attributes: { channels } })
       return y
     }
   }
 })
+
+/** Of images (N, C, H, W) and features (N, F) the second axis, of sequences (N, T, F) the last. */
+const channelAxis = (shape: readonly number[]): number => (shape.length === 3 ? 2 : 1)
 
 /** The outputs of a layer's body and of its shortcut for input x. */
 function bodyAndShortcut(layer: TwoBranches, to: LayerWriter, x: ValueId): [ValueId, ValueId] {
@@ -222,7 +226,7 @@ defineComposable({
         pass.attributes
       )
     },
-    onnx: (operator) => one('Concat', operator, { axis: 1 })
+    onnx: (operator) => one('Concat', operator, { axis: channelAxis(operator.result) })
   }
 })
 

@@ -50,7 +50,7 @@ export interface ClassTokenLayer extends Named {
 /** The features of one position: (T, F) to (F). */
 export interface TakePositionLayer extends Named {
   readonly kind: 'takePosition'
-  /** Counted from 0. */
+  /** Counted from 0, or backwards from -1, the last one. */
   readonly position: number
 }
 
@@ -64,7 +64,7 @@ export function classToken(options: LayerOptions<ClassTokenLayer> = {}): ClassTo
   return { kind: 'classToken', ...optionsOf('classToken', options) }
 }
 
-/** The features of one position of a sequence, counted from 0: (T, F) to (F). */
+/** The features of one position of a sequence, counted from 0, or backwards from -1, the last one: (T, F) to (F). */
 export function takePosition(position: number, options: Named = {}): TakePositionLayer {
   return { kind: 'takePosition', position, ...optionsOf('takePosition', options) }
 }
@@ -92,8 +92,10 @@ defineLayers({
     properties: { position: true },
     build(layer, to, x) {
       const [batch, length, features] = to.sequence(x)
-      const position = to.wholeNumber('position', layer.position, 0)
-      if (position >= length) throw to.invalid('position', position, `use one of its ${length} positions, counted from 0`)
+      const given = to.number('position', layer.position, 'without a fraction', Number.isInteger)
+      const position = given < 0 ? length + given : given
+      if (position < 0 || position >= length)
+        throw to.invalid('position', given, `use one of its ${length} positions, counted from 0, or from -1 backwards`)
       return to.result('takePosition', x, [batch, features], { position })
     }
   }

@@ -32,7 +32,7 @@ export interface OperatorRow {
   readonly backward: readonly BackwardRow[]
 }
 
-/** A case without its kind; `further` are inputs of the backward operator alone. */
+/** A case without its kind; `further` are ports of the backward operator alone. */
 export type Use = Omit<OperatorCase, 'kind'> & { readonly further?: Readonly<Record<string, Port | null>> }
 
 const IMAGES = [
@@ -210,19 +210,21 @@ const scaleCases: Use[] = [...IMAGES, ...LARGE_IMAGES].map((shape) => ({
   outputs: { y: activation(...shape) }
 }))
 
-/** Channels of the parts: whole blocks, parts of blocks, single ones. */
+/** Channels of the parts: whole blocks, parts of blocks, single ones; of images, features and sequences. */
 const concatCases = (...lists: readonly (readonly number[])[]): Use[] =>
-  lists.flatMap((channels) =>
-    [[], [1, 1], [3, 5], [8, 2]].map((pixels) => {
-      const whole = channels.reduce((sum, each) => sum + each, 0)
-      return {
-        name: `${channels.join('+')} channels of ${named(pixels) || 'features'}`,
-        attributes: { channels },
-        inputs: Object.fromEntries(channels.map((each, i) => ['abcd'[i]!, activation(2, each, ...pixels)])),
-        outputs: { y: activation(2, whole, ...pixels) }
-      }
+  lists.flatMap((channels) => {
+    const whole = channels.reduce((sum, each) => sum + each, 0)
+    const use = (of: string, shape: (channels: number) => readonly number[]): Use => ({
+      name: `${channels.join('+')} channels of ${of}`,
+      attributes: { channels },
+      inputs: Object.fromEntries(channels.map((each, i) => ['abcd'[i]!, activation(...shape(each))])),
+      outputs: { y: activation(...shape(whole)) }
     })
-  )
+    return [
+      ...[[], [1, 1], [3, 5], [8, 2]].map((pixels) => use(named(pixels) || 'features', (each) => [2, each, ...pixels])),
+      use('5 positions', (each) => [2, 5, each])
+    ]
+  })
 
 const responseCases: Use[] = IMAGES.flatMap((shape) =>
   [

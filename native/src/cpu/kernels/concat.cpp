@@ -7,7 +7,8 @@ namespace arbalest::kernels {
 namespace {
 
 // With one pixel plain is nhwc: the channels are consecutive.
-Activation view_of(const TensorSpec& spec) {
+Activation view_of(TensorSpec spec) {
+  spec.shape = channels_second(spec.shape);
   Activation view = activation_of(spec);
   if (view.lanes == 1 && view.pixels() == 1) {
     view.lanes = view.channels;
@@ -40,7 +41,7 @@ template <class T> class Concat final : public Kernel {
     for (const Tensor& source : spec.inputs) {
       if (!source) continue;
       parts_.emplace_back(source, result_, -before);
-      before += source.shape()[1];
+      before += parts_.back().view.channels;
     }
   }
 
@@ -87,37 +88,11 @@ template <class T> class ConcatBackward final : public Kernel {
   std::vector<Share> shares_;
 };
 
-// The shapes of the `count` parts of `whole`, which differ only in their channels.
-std::vector<Shape> parts_of(const Shapes& shapes, const Shape& whole, size_t count) {
-  if (whole.size() != 2 && whole.size() != 4) shapes.refuse("shape", shown(whole), "give it 2 or 4 axes");
-  const std::vector<double>& channels = shapes.attributes().list("channels");
-  std::vector<Shape> parts(channels.size(), whole);
-  double sum = 0;
-  for (size_t i = 0; i < channels.size(); ++i) {
-    parts[i][1] = static_cast<int64_t>(channels[i]);
-    sum += channels[i];
-  }
-  if (sum != static_cast<double>(whole[1]) || parts.size() != count) {
-    shapes.refuse("channels", std::to_string(channels.size()) + " numbers", "give one for each part of " + shown(whole));
-  }
-  return parts;
-}
-
-void check_forward(const Shapes& shapes) {
-  const auto parts = parts_of(shapes, shapes.output(0), shapes.inputs());
-  for (size_t i = 0; i < parts.size(); ++i) shapes.input_is(i, parts[i]);
-}
-
-void check_backward(const Shapes& shapes) {
-  const auto parts = parts_of(shapes, shapes.input(0), shapes.outputs());
-  for (size_t i = 0; i < parts.size(); ++i) shapes.output_is(i, parts[i]);
-}
-
 std::vector<Operator> operators() {
   using enum Role;
   return {
-      {"concat", {{"x", activation, false, true}}, {{"y", activation}}, check_forward, make_typed<Concat>},
-      {"concatBackward", {{"gy", activation}}, {{"gx", activation, true, true}}, check_backward, make_typed<ConcatBackward>},
+      {"concat", {{"x", activation, false, true}}, {{"y", activation}}, check_concat<Shapes>, make_typed<Concat>},
+      {"concatBackward", {{"gy", activation}}, {{"gx", activation, true, true}}, check_concat_gradient<Shapes>, make_typed<ConcatBackward>},
   };
 }
 

@@ -1,4 +1,4 @@
-// Channels (axis 1) of several tensors side by side, and the gradient, which separates them again.
+// Channels of several tensors side by side, and the gradient, which separates them again.
 #include <algorithm>
 
 #include "cpu/reference/operator.h"
@@ -6,33 +6,9 @@
 namespace arbalest::reference {
 namespace {
 
-std::vector<Shape> parts_of(const Request& request, const Shape& whole, size_t count) {
-  if (whole.size() != 2 && whole.size() != 4) request.refuse("shape", shown(whole), "give it 2 or 4 axes");
-  const std::vector<double>& channels = request.attributes().list("channels");
-  std::vector<Shape> parts(channels.size(), whole);
-  double sum = 0;
-  for (size_t i = 0; i < channels.size(); ++i) {
-    parts[i][1] = static_cast<int64_t>(channels[i]);
-    sum += channels[i];
-  }
-  if (sum != static_cast<double>(whole[1]) || parts.size() != count) {
-    request.refuse("channels", std::to_string(channels.size()) + " numbers", "give one for each part of " + shown(whole));
-  }
-  return parts;
-}
-
-void check_concat(const Request& request) {
-  const auto parts = parts_of(request, request.output(0), request.inputs());
-  for (size_t i = 0; i < parts.size(); ++i) request.input_is(i, parts[i]);
-}
-
-void check_concat_backward(const Request& request) {
-  const auto parts = parts_of(request, request.input(0), request.outputs());
-  for (size_t i = 0; i < parts.size(); ++i) request.output_is(i, parts[i]);
-}
-
 // body(part, image, elements before it in the part, elements before it in the whole, how many) for each part's share of each image.
-template <class Body> void for_shares(const OperatorSpec& op, const Shape& whole, const Body& body) {
+template <class Body> void for_shares(const OperatorSpec& op, const Shape& shape, const Body& body) {
+  const Shape whole = channels_second(shape);
   const std::vector<double>& channels = op.attributes.list("channels");
   const int64_t images = whole[0], elements = elements_of(whole) / images, pixels = elements / whole[1];
   int64_t before = 0;
@@ -59,11 +35,15 @@ template <class T> void concat_backward(const OperatorSpec& op, const StepContex
 std::vector<Operator> operators() {
   using enum Role;
   return {
-      {"concat", {{"x", activation, false, true}}, {{"y", activation}}, check_concat, {concat<float>, concat<double>, concat<Bf16>}},
+      {"concat",
+       {{"x", activation, false, true}},
+       {{"y", activation}},
+       check_concat<Request>,
+       {concat<float>, concat<double>, concat<Bf16>}},
       {"concatBackward",
        {{"gy", activation}},
        {{"gx", activation, true, true}},
-       check_concat_backward,
+       check_concat_gradient<Request>,
        {concat_backward<float>, concat_backward<double>, concat_backward<Bf16>}},
   };
 }

@@ -48,7 +48,7 @@ int64_t common_run(const OperatorSpec& spec, int64_t channels) {
 }
 
 MadeKernel make_concat(const OperatorSpec& spec, DeviceStream& stream) {
-  const Image whole(spec.outputs[0].shape());
+  const Image whole(channels_second(spec.outputs[0].shape()));
   return by_packs(spec.precision, common_run(spec, whole.c), [&]<class P>(P) {
     using T = typename P::T;
     constexpr int V = P::V;
@@ -61,7 +61,7 @@ MadeKernel make_concat(const OperatorSpec& spec, DeviceStream& stream) {
 }
 
 MadeKernel make_concat_backward(const OperatorSpec& spec, DeviceStream& stream) {
-  const Image whole(spec.inputs[0].shape());
+  const Image whole(channels_second(spec.inputs[0].shape()));
   return by_packs(spec.precision, common_run(spec, whole.c), [&]<class P>(P) {
     using T = typename P::T;
     constexpr int V = P::V;
