@@ -178,6 +178,7 @@ class ReversePass {
       wants,
       contribution,
       optionalContribution: (i) => (wants(i) ? contribution(i) : NONE),
+      beside: (suffix, like) => this.#writer.value(this.#writer.freeName(`${name}.${suffix}`), this.#writer.get(like).shape),
       passOn: (i, summand) => this.#addSummand(operator.inputs[i]!, summand),
       emit
     }

@@ -7,6 +7,7 @@ import { prediction } from './support/prediction.js'
 import { randomDepthwiseModel } from './support/random-depthwise-model.js'
 import { randomModel } from './support/random-model.js'
 import { randomNestedModel } from './support/random-nested-model.js'
+import { randomRecurrentModel } from './support/random-recurrent-model.js'
 import { randomSequenceModel } from './support/random-sequence-model.js'
 import { randomTokenModel } from './support/random-token-model.js'
 import { numbers, TrainingStep } from './support/training-step.js'
@@ -19,7 +20,8 @@ const anyStep = fc.record({
     { arbitrary: randomModel({ extent: 7, layers: 6 }), weight: 1 },
     { arbitrary: randomSequenceModel(), weight: 1 },
     { arbitrary: randomTokenModel(), weight: 1 },
-    { arbitrary: randomDepthwiseModel(), weight: 1 }
+    { arbitrary: randomDepthwiseModel(), weight: 1 },
+    { arbitrary: randomRecurrentModel(), weight: 1 }
   ),
   batch: fc.integer({ min: 2, max: 4 }),
   seed: fc.integer({ min: 0, max: 2 ** 31 })

@@ -10,6 +10,7 @@ import { testedBackends } from '../engine/support/backends.js'
 import { skip } from '../support/skip.js'
 import { randomDepthwiseModel } from './support/random-depthwise-model.js'
 import { randomModel } from './support/random-model.js'
+import { randomRecurrentModel } from './support/random-recurrent-model.js'
 import { randomSequenceModel } from './support/random-sequence-model.js'
 import { randomTokenModel } from './support/random-token-model.js'
 import { numbers, TrainingStep } from './support/training-step.js'
@@ -78,6 +79,12 @@ const anyDepthwiseStep = fc.record({
   seed: fc.integer({ min: 0, max: 2 ** 31 })
 })
 
+const anyRecurrentStep = fc.record({
+  model: randomRecurrentModel(),
+  batch: fc.integer({ min: 2, max: 4 }),
+  seed: fc.integer({ min: 0, max: 2 ** 31 })
+})
+
 describe('gradients of any model', () => {
   it('agree with finite differences', () => {
     const seen = new Set<OperatorKind>()
@@ -87,6 +94,7 @@ describe('gradients of any model', () => {
     fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 180 })
     fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
     fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
+    fc.assert(fc.property(anyRecurrentStep, agree), { seed: 20, numRuns: 40 })
     const own = (kind: string): boolean => !['add', 'multiply', 'reshape'].includes(kind)
     const differentiated = [...operatorRows()].filter(([, { gradient, lossGradient }]) => gradient ?? lossGradient)
     const everyKind = differentiated.map(([kind]) => kind).filter(own)

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { exportOnnx } from '../../src/formats/onnx/export.js'
-import { onnxNodes } from '../../src/formats/onnx/nodes.js'
 import { decodeModel } from './support/decode-onnx.js'
 import { loadOperators } from '../../src/model/composed.js'
 import { buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
@@ -19,19 +18,24 @@ import {
   gelu,
   globalAvgPool,
   groupNorm,
+  gru,
   layerNorm,
   leakyRelu,
   linear,
   localResponseNorm,
+  lstm,
   maxPool2d,
+  meanPositions,
   multiply,
   relu,
   residual,
   sigmoid,
   subsamplePad,
+  takePosition,
   tanh,
   upsample2d
 } from '../../src/model/layers.js'
+import { onnxNodes } from '../../src/model/operators/onnx.js'
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
 import { gpt, resnet, textClassifier } from '../../src/model/zoo/index.js'
@@ -104,6 +108,15 @@ const others: readonly Model[] = [
     multiply({ body: [conv2d(8, 1)], shortcut: [globalAvgPool({ keepAxes: true }), conv2d(8, 1)] }),
     globalAvgPool({ keepAxes: true })
   ),
+  imageModel(
+    'recurrent layers',
+    [7, 5],
+    lstm(6),
+    concat([[gru(4)], [gru(3, { reverse: true, bias: false })], []]),
+    lstm(5, { reverse: true, bias: false }),
+    takePosition(-2),
+    linear(2)
+  ),
   imageModel('features', [5], flatten(), linear(3), relu(), dropout(0.3)),
   imageModel('dropout alone', [3], dropout(0.3))
 ]
@@ -145,6 +158,13 @@ describe('an exported ONNX file', function () {
     await expectEqual(textClassifier({ input: [9], classes: 3 }, { layers: 1, heads: 2, width: 8 }), { tokens: 256 })
     const rows = [embedding(9, 8), linear(12), causalSelfAttention(2), layerNorm({ epsilon: 0.1 }), linear(9, { bias: false })]
     await expectEqual(defineModel({ name: 'rows', input: [6], layers: rows }), { tokens: 9 })
+  })
+
+  it('of recurrent layers over texts of several lengths gives their outputs in ONNX Runtime', async () => {
+    const [padding, reverse] = [0, true]
+    const both = concat([[lstm(5, { padding })], [lstm(4, { padding, reverse })], [gru(3, { padding })], [gru(2, { padding, reverse })]])
+    await expectEqual(defineModel({ name: 'texts', input: [6], layers: [embedding(3, 8), both, linear(4)] }), { tokens: 3 })
+    await expectEqual(defineModel({ name: 'mean', input: [6], layers: [embedding(3, 8), both, meanPositions({ padding })] }), { tokens: 3 })
   })
 
   it("of an operator of one's own has its shapes, for any batch", async () => {

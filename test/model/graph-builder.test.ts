@@ -13,13 +13,17 @@ import {
   layerNorm,
   globalAvgPool,
   groupNorm,
+  gru,
+  imagePositions,
   leakyRelu,
   linear,
   localResponseNorm,
+  lstm,
   maxPool2d,
   relu,
   residual,
   subsamplePad,
+  takePosition,
   upsample2d
 } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
@@ -124,6 +128,27 @@ describe('buildGraph', () => {
     expect(named).not.to.have.property('correct')
   })
 
+  it('has the parameters of recurrent layers as PyTorch has them', () => {
+    const layers = [lstm(3), concat([[gru(2)], [gru(4, { reverse: true, bias: false })]]), takePosition(-1)]
+    const graph = buildGraph(defineModel({ name: 'series', input: [5, 7], layers }), { batch: 2, mode: 'train' })
+    expect(parametersOf(graph).map(({ name, shape }) => [name, ...shape].join(' '))).to.deep.equal([
+      'lstm1.weight_ih_l0 12 7',
+      'lstm1.weight_hh_l0 12 3',
+      'lstm1.bias_ih_l0 12',
+      'lstm1.bias_hh_l0 12',
+      'concat1.0.gru1.weight_ih_l0 6 3',
+      'concat1.0.gru1.weight_hh_l0 6 2',
+      'concat1.0.gru1.bias_ih_l0 6',
+      'concat1.0.gru1.bias_hh_l0 6',
+      'concat1.1.gru1.weight_ih_l0 12 3',
+      'concat1.1.gru1.weight_hh_l0 12 4'
+    ])
+    expect(graph.values[graph.named['output']!]!.shape).to.deep.equal([2, 6])
+    // As torch.nn.LSTM: all uniform within one over the root of its units.
+    for (const { initialiser } of parametersOf(graph).slice(0, 4))
+      expect(initialiser).to.deep.equal({ kind: 'uniform', bound: 1 / Math.sqrt(3) })
+  })
+
   it('counts parameters', () => {
     expect(parameterCount(model)).to.equal(6 * 2 * 9 + 6 + 2 * 6 + 3 * 6 + 3)
   })
@@ -177,6 +202,39 @@ describe('a model that cannot be', () => {
       [upsample2d([2, 1025])],
       'INVALID_MODEL',
       'layer upsample1: factor: received [2,1025]; use at most 1024'
+    ],
+    ['a recurrent layer on an image', [lstm(3)], 'SHAPE_MISMATCH', 'layer lstm1: received input (4, 9, 7); it takes a sequence (T, F)'],
+    ['no units', [imagePositions(), gru(0)], 'INVALID_MODEL', 'layer gru1: features: received 0; use a whole number of at least 1'],
+    [
+      'a direction that is none',
+      [imagePositions(), lstm(2, { reverse: 'yes' as unknown as boolean })],
+      'INVALID_MODEL',
+      'layer lstm1: reverse: received "yes"'
+    ],
+    [
+      'padding of what is no text',
+      [imagePositions(), gru(2, { padding: 0 })],
+      'INVALID_MODEL',
+      "layer gru1: padding: received 0; leave it out: the model's input is not 63 tokens"
+    ],
+    [
+      'biases of a kind that has a fan',
+      [imagePositions(), lstm(2, { biasInitialiser: 'heNormal' })],
+      'INVALID_MODEL',
+      'layer lstm1: biasInitialiser: received "heNormal"; it has no fan'
+    ],
+    [
+      'a position before the first',
+      [imagePositions(), takePosition(-64)],
+      'INVALID_MODEL',
+      'layer position1: position: received -64; use one of its 63 positions, counted from 0, or from -1 backwards'
+    ],
+    ['half a position', [imagePositions(), takePosition(0.5)], 'INVALID_MODEL', 'layer position1: position: received 0.5; use a number'],
+    [
+      'branches of two lengths',
+      [concat([[imagePositions(), takePosition(0)], [imagePositions()]])],
+      'SHAPE_MISMATCH',
+      'its branches give (4), (63, 4): only channels of images (C, H, W) or features of (F) and (T, F) may differ'
     ],
     ['half a pixel', [upsample2d(0.5)], 'INVALID_MODEL', 'layer upsample1: factor: received 0.5'],
     ['a negative epsilon', [batchNorm2d({ epsilon: -1 })], 'INVALID_MODEL', 'layer bn1: epsilon: received -1'],

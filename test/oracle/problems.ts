@@ -1,3 +1,5 @@
+import { concat, defineModel, gru, linear, lstm, meanPositions } from '../../src/model/layers.js'
+import type { Model } from '../../src/model/model.js'
 import {
   alexnet,
   convnet,
@@ -13,12 +15,21 @@ import {
   vgg16,
   vit
 } from '../../src/model/zoo/index.js'
+import type { ZooShape } from '../../src/model/zoo/index.js'
 import { paddedProblemOf, problemOf, textProblemOf, type Problem } from './problem.js'
 
 const MNIST = [1, 28, 28]
 const CIFAR = [3, 32, 32]
 
 const GPT = { layers: 2, heads: 2, width: 32 }
+
+/** A long short-term memory, then gated recurrent units in both directions. */
+const recurrent = ({ input, classes }: ZooShape): Model =>
+  defineModel({
+    name: 'recurrent',
+    input,
+    layers: [lstm(9), concat([[gru(7)], [gru(7, { reverse: true })]]), meanPositions(), linear(classes)]
+  })
 
 /** Without dropout, whose random numbers are each library's own. Large models take one step on images as small as their batch norms bear. */
 const MAKERS: readonly (readonly [string, () => Problem])[] = [
@@ -48,6 +59,7 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['convnet', () => problemOf(convnet, { sample: CIFAR, batch: 8, steps: 1 })],
   ['text-classifier', () => paddedProblemOf((shape) => textClassifier(shape, GPT), { context: 16, batch: 8, steps: 10, size: GPT })],
   ['vit-tiny', () => problemOf((shape) => vit(shape, GPT), { sample: CIFAR, batch: 8, steps: 10, size: GPT })],
+  ['recurrent', () => problemOf(recurrent, { sample: [12, 6], batch: 8, steps: 10 })],
   ['alexnet', () => problemOf((shape) => alexnet(shape, { dropout: 0 }), { sample: [3, 63, 63], batch: 4, steps: 1 })]
 ]
 

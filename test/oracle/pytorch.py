@@ -17,6 +17,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers"))
 from models import build  # noqa: E402
 
 
+class Recurrent(torch.nn.Module):
+    """A long short-term memory, then gated recurrent units in both directions, and the mean of the positions."""
+
+    def __init__(self, sample, classes):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(sample[1], 9, batch_first=True)
+        self.gru = torch.nn.GRU(9, 7, batch_first=True, bidirectional=True)
+        self.head = torch.nn.Linear(14, classes)
+
+    def forward(self, x):
+        return self.head(self.gru(self.lstm(x)[0])[0].mean(dim=1))
+
+
+def twin_of(problem):
+    if problem["model"] == "recurrent":
+        return Recurrent(problem["sample"], problem["classes"])
+    return build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"], dropout=0, **problem["size"])
+
+
 def flat(tensors):
     """One vector of all of them, each in its canonical order."""
     return torch.cat([tensor.detach().contiguous().reshape(-1).double() for tensor in tensors])
@@ -27,7 +46,7 @@ def main():
     memory_format = getattr(torch, f"{order}_format" if order == "contiguous" else order)
     torch.set_num_threads(1)
     problem = json.loads((folder / "problem.json").read_text())
-    model = build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"], dropout=0, **problem["size"])
+    model = twin_of(problem)
 
     weights = torch.from_numpy(numpy.fromfile(folder / "weights.f32", numpy.float32))
     parameters = list(model.parameters())

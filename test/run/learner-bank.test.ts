@@ -1,7 +1,19 @@
 import { expect } from 'chai'
 import { datasetFromText } from '../../src/data/datasets.js'
 import { addon } from '../../src/engine/addon.js'
-import { openDataset, train, type Dataset, type JobEvent, type TrainOptions } from '../../src/index.js'
+import {
+  concat,
+  defineModel,
+  gru,
+  linear,
+  lstm,
+  openDataset,
+  takePosition,
+  train,
+  type Dataset,
+  type JobEvent,
+  type TrainOptions
+} from '../../src/index.js'
 import { DEVICE } from '../engine/support/device-training.js'
 import { refused } from '../support/codes.js'
 
@@ -78,18 +90,23 @@ describe(`The learner bank (${DEVICE})`, function () {
     expect((await run(2)).banked).to.be.within(30, 58)
   })
 
-  it('does so with convolutions by tiles, whose weights’ gradients run aside, and by libraries, and with attention', async () => {
+  it('does so with convolutions by tiles, whose weights’ gradients run aside, and by libraries, with attention and with recurrent layers', async () => {
     const text = await datasetFromText({ text: 'jack and jill went up the hill to fetch a pail of water. '.repeat(20), context: 16 })
     const size = { layers: 1, heads: 2, width: 16, dropout: 0.1 }
     const few = await openDataset('digits', { samples: 20 })
+    const recurrent = [linear(9), concat([[lstm(5)], [gru(4, { reverse: true })]]), takePosition(0), linear(10)]
+    const rows = defineModel({ name: 'rows', input: [28, 28], layers: recurrent })
+    const inRows = (part: typeof digits.train): typeof part => ({ ...part, sample: rows.input })
+    const digitsInRows = { ...digits, sample: rows.input, train: inRows(digits.train), test: inRows(digits.test) } as Dataset
     for (const { aside, ...more } of [
       { aside: true, model: 'resnet20', data: few, batch: 2, learners: 2, precision: 'bf16', until: { steps: 4 } },
-      { aside: false, model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } }
+      { aside: false, model: 'gpt', size, data: text, learners: 2, until: { steps: 12 } },
+      { aside: false, model: rows, data: digitsInRows, learners: 2, until: { steps: 12 } }
     ] as const) {
       const [apart, together] = [await run(0, more), await run(2, more)]
-      expect(together.finished.weightsSha256, more.model).to.equal(apart.finished.weightsSha256)
-      expect(together.banked, more.model).to.be.above(0)
-      expect(together.aside > 0, more.model).to.equal(aside)
+      expect(together.finished.weightsSha256, JSON.stringify(more.model)).to.equal(apart.finished.weightsSha256)
+      expect(together.banked, JSON.stringify(more.model)).to.be.above(0)
+      expect(together.aside > 0, JSON.stringify(more.model)).to.equal(aside)
     }
   })
 

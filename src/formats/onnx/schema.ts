@@ -33,6 +33,7 @@ const MESSAGES = {
     name: ['string', 1],
     f: ['float', 2],
     i: ['int64', 3],
+    s: ['bytes', 4],
     ints: ['int64', 8, 'repeated'],
     type: ['int32', 20]
   },
@@ -50,7 +51,7 @@ const MESSAGES = {
 } as const
 
 export const ELEMENT_TYPE = { float: 1, int64: 7 } as const
-const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const
+const ATTRIBUTE_TYPE = { float: 1, int: 2, text: 3, ints: 7 } as const
 
 export interface TensorProto {
   readonly name: string
@@ -64,6 +65,7 @@ interface AttributeProto {
   readonly type: number
   readonly f?: number
   readonly i?: number
+  readonly s?: Uint8Array
   readonly ints?: readonly number[]
 }
 
@@ -122,6 +124,7 @@ export function nodeProto({ opType, name, inputs, output, attributes }: OnnxNode
   const attribute = Object.entries(attributes).map(([key, value]): AttributeProto => {
     if (typeof value === 'number') return { name: key, type: ATTRIBUTE_TYPE.int, i: value }
     if ('float' in value) return { name: key, type: ATTRIBUTE_TYPE.float, f: value.float }
+    if ('text' in value) return { name: key, type: ATTRIBUTE_TYPE.text, s: Buffer.from(value.text) }
     return { name: key, type: ATTRIBUTE_TYPE.ints, ints: value }
   })
   return { opType, name, input: inputs.slice(0, last + 1), output: [output], attribute }

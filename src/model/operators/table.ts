@@ -53,6 +53,8 @@ export interface Backpropagation<A = Attributes> {
   contribution(i: number): ValueId
   /** The same, or NONE where the input is absent or wants no gradient. */
   optionalContribution(i: number): ValueId
+  /** A value in the shape of another one, which what is emitted here writes and reads. */
+  beside(suffix: string, like: ValueId): ValueId
   /** An existing value becomes a summand of input i's gradient. */
   passOn(i: number, gradient: ValueId): void
   emit(kind: OperatorKind, inputs: readonly ValueId[], outputs: readonly ValueId[], attributes?: Attributes): void

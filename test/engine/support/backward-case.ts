@@ -27,7 +27,10 @@ export function backwardProblem(row: OperatorRow, backward: BackwardRow, use: Us
   // Without relu there is nothing to mask.
   if (use.attributes['relu'] === 0) ports['y'] = null
   const inputs = Object.fromEntries(backward.inputs.map((name) => [name, ports[name] ?? null]))
-  const outputs = Object.fromEntries(backward.outputs.map((name) => [name, gradientPort(use.inputs[name.slice(1)] ?? null)]))
+  // A gradient of what is no input is among the further ports.
+  const outputs = Object.fromEntries(
+    backward.outputs.map((name) => [name, gradientPort(use.inputs[name.slice(1)] ?? use.further?.[name] ?? null)])
+  )
   const named = Object.fromEntries(Object.keys(inputs).flatMap((name) => (inputs[name] ? [[name, values[name]!]] : [])))
   return { use: { kind: backward.kind, name: use.name, attributes: use.attributes, inputs, outputs }, values: named }
 }

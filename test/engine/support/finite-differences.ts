@@ -23,7 +23,8 @@ export function gradientFaults(row: OperatorRow, backward: BackwardRow, use: Use
   try {
     const objective = (): number => scalar(bound.run(forward.values).outputs, values)
     return present(backwardUse.outputs).flatMap(([name]) => {
-      const input = forward.values[name.slice(1)]!
+      const input = forward.values[name.slice(1)]
+      if (!input) return []
       return sampled(input.length).flatMap((i) => {
         const slope = derivative(input, i, objective)
         const found = gradients[name]![i]!

@@ -40,6 +40,15 @@ export const layerNormBackward: Magnitude = (_use, { x, gamma, mean, inverse, gy
   return { gx, ggamma, gbeta }
 }
 
+/** The largest number of each output: a rounding goes through all positions behind it. */
+export const largest: Magnitude = (_use, _inputs, outputs) =>
+  Object.fromEntries(
+    Object.entries(outputs).map(([name, numbers]) => {
+      const most = numbers.reduce((found, number) => Math.max(found, Math.abs(number)), 0)
+      return [name, numbers.map(() => most)]
+    })
+  )
+
 /** As `absolute`, where the tokens say what is summed. */
 export const absoluteOfTokens: Magnitude = (use, { tokens, ...others }) =>
   runOnce('reference', 'f64', use, {

@@ -1,6 +1,7 @@
 import * as magnitude from './magnitudes.js'
 import { activation, label, positive, wide, type Port } from './operator-case.js'
 import type { OperatorRow, Use } from './operator-table.js'
+import { lengthsPort, recurrentRows, type RecurrentExtents } from './recurrent-rows.js'
 import * as sequence from './sequence-magnitudes.js'
 
 const named = (shape: readonly number[]): string => shape.join('x')
@@ -163,9 +164,6 @@ const attentionCases: Use[] = [
   outputs: { y: activation(n!, t!, f!), logSum: wide(n!, heads!, t!) }
 }))
 
-/** A length for each sequence: none, some, all, and more than there are, which are all. */
-const lengthsPort = (n: number, t: number): Port => ({ ...wide(n), draw: (u) => Math.floor(u * (t + 2)) })
-
 const paddedAttentionCases: Use[] = attentionCases.flatMap(({ name, attributes, inputs, outputs }) => {
   const [n, t] = inputs['qkv']!.shape as [number, number]
   return [1, 5].map((times) => ({
@@ -222,6 +220,18 @@ const crossEntropyCases: Use[] = [
   inputs: { logits: { ...activation(n!, t!, k!), draw: (u: number): number => 8 * u - 4 }, target: tokens(k!, n!, t!) },
   outputs: { loss: wide(1), differences: activation(n!, t!, k!), correct: wide(1) }
 }))
+
+/** One sample, one position and one feature; registers in part and whole; several tiles of samples. */
+const RECURRENT: readonly RecurrentExtents[] = [
+  [1, 1, 1],
+  [2, 3, 5],
+  [3, 4, 16],
+  [17, 5, 33],
+  [2, 9, 70],
+  [5, 2, 128],
+  [13, 3, 24],
+  [1, 6, 7]
+]
 
 /** Operators over sequences, and cases of others whose tensors have an axis more there. */
 export const sequenceRows: readonly OperatorRow[] = [
@@ -299,6 +309,7 @@ export const sequenceRows: readonly OperatorRow[] = [
       }
     ]
   },
+  ...recurrentRows(RECURRENT),
   { kind: 'lengths', magnitude: magnitude.exact, cases: lengthsCases, backward: [] },
   {
     kind: 'meanPositions',

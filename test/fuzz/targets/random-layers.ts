@@ -10,10 +10,13 @@ import {
   gelu,
   globalAvgPool,
   groupNorm,
+  gru,
+  imagePositions,
   layerNorm,
   leakyRelu,
   linear,
   localResponseNorm,
+  lstm,
   maxPool2d,
   multiply,
   residual,
@@ -55,7 +58,10 @@ const changing: fc.Arbitrary<Layer> = fc.oneof(
   fc.tuple(small, padding, padding).map((numbers) => subsamplePad(...numbers)),
   either(small).map((factor) => upsample2d(factor)),
   fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()).map(([features, bias]) => linear(features, { bias })),
-  fc.constantFrom(flatten(), globalAvgPool(), globalAvgPool({ keepAxes: true }))
+  fc
+    .record({ features: fc.integer({ min: 1, max: 5 }), bias: fc.boolean(), reverse: fc.boolean() })
+    .chain(({ features, ...options }) => fc.constantFrom(lstm(features, options), gru(features, options))),
+  fc.constantFrom(flatten(), imagePositions(), globalAvgPool(), globalAvgPool({ keepAxes: true }))
 )
 
 /** Layers one after another, blocks within blocks; most of them do not fit together. */

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
 #include "cpu/kernels/product.h"
+#include "cpu/kernels/scratch_pieces.h"
 #include "cpu/sequence_length.h"
 
 namespace arbalest::kernels::attention {
@@ -82,19 +82,6 @@ template <class Body> inline void for_each_column(int64_t whole, int64_t columns
 
 // Lanes of the register at column `at` that a row sees which sees the first `seen` columns.
 inline Ints lanes_seen(int64_t seen, int64_t at) { return lane_numbers() < static_cast<int32_t>(seen - at); }
-
-// Scratch of one head, cut from one piece of memory. Items are as large as floats.
-class Pieces {
- public:
-  explicit Pieces(float* memory) : next_(memory) {}
-  template <class Item> Item* take(int64_t elements) {
-    static_assert(sizeof(Item) == sizeof(float));
-    return reinterpret_cast<Item*>(std::exchange(next_, next_ + in_registers(elements)));
-  }
-
- private:
-  float* next_;
-};
 
 // Memory for as many heads at a time as there are threads: the planned scratch of one thread, or the kernel's own.
 class Scratch {
