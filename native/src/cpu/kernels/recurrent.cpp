@@ -47,8 +47,7 @@ template <class Number> class Lstm {
     });
   }
 
-  void skip(int64_t at, float* memory) const {
-    std::fill_n(memory, F_, 0.0f);
+  void skip(int64_t at) const {
     if (cells_) std::fill_n(cells_ + at * F_, F_, 0.0f);
     if (gates_) std::fill_n(gates_ + at * kKeptGates * F_, kKeptGates * F_, T{});
   }
@@ -85,7 +84,7 @@ template <class Number> class Gru {
     });
   }
 
-  void skip(int64_t at, float*) const {
+  void skip(int64_t at) const {
     if (gates_) std::fill_n(gates_ + at * kKeptGates * F_, kKeptGates * F_, T{});
   }
 
@@ -173,7 +172,7 @@ template <class Cell> class Forward final : public Kernel {
           cell_.step(at, {sums_ + n * columns(), bias_, block_}, before, cells_ + n * block_, y);
           if (previous_) copy_or_clear(before, previous_ + at * F);
         } else {
-          cell_.skip(at, cells_ + n * block_);
+          cell_.skip(at);
           std::fill_n(y, F, T{});
           if (previous_) std::fill_n(previous_ + at * F, F, T{});
         }

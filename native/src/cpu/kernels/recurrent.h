@@ -12,7 +12,8 @@
 
 namespace arbalest::kernels::recurrent {
 
-// A recurrence whose lengths may be given.
+// A recurrence whose lengths may be given. What a sample carries from position to position needs no reset: those that do not count come
+// behind all others, or in reverse before them.
 struct Sequences : Recurrence {
   Sequences(const Shape& y, const Attributes& attributes, const float* lengths_) : Recurrence(y, attributes), lengths(lengths_) {}
 

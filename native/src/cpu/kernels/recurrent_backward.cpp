@@ -146,9 +146,8 @@ template <class Cell> class Backward final : public Kernel {
     for (int64_t s = of_.length - 1; s >= 0; --s) {
       for (int64_t n = begin; n < end; ++n) {
         float *const gstate = gstates_ + n * block_, *const carried = carried_ + n * block_;
-        const bool counts = of_.counts(n, s);
-        if (!counts) std::fill_n(carried, block_, 0.0f);
-        const T* const gradients = counts ? cell_.step(n, s, gy_ + of_.at(n, s) * of_.features, gstate, carried) : cell_.skip(n, s);
+        const T* const gradients =
+            of_.counts(n, s) ? cell_.step(n, s, gy_ + of_.at(n, s) * of_.features, gstate, carried) : cell_.skip(n, s);
         to_items(gradients, rows(), gradients_ + n * row());
       }
       if (s > 0)

@@ -37,8 +37,7 @@ template <class Number> struct Lstm {
     keep(kept, at, f, features);
     return kept[3] * tanhf(cell);
   }
-  EVERYWHERE void skip(int64_t at, int f, int features, float& cell) const {
-    cell = 0;
+  EVERYWHERE void skip(int64_t at, int f, int features) const {
     if (cells) cells[at * features + f] = 0;
     keep({}, at, f, features);
   }
@@ -63,7 +62,7 @@ template <class Number> struct Gru {
     keep({r, z, n, held}, at, f, features);
     return (1 - z) * n + z * state;
   }
-  EVERYWHERE void skip(int64_t at, int f, int features, float&) const { keep({}, at, f, features); }
+  EVERYWHERE void skip(int64_t at, int f, int features) const { keep({}, at, f, features); }
 
  private:
   EVERYWHERE void keep(const float (&numbers)[kKeptGates], int64_t at, int f, int features) const {
@@ -118,7 +117,7 @@ template <class Cell, int S> struct Forward {
       if (counts)
         rounded = T(cell.step(x + at * products.columns, at, f, features, state, held, gate));
       else
-        cell.skip(at, f, features, held);
+        cell.skip(at, f, features);
       y[at * features + f] = rounded;
       state = float(rounded);
     }

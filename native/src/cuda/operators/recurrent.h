@@ -16,6 +16,8 @@ namespace arbalest::cuda {
 // Numbers that are kept of each feature for the gradient.
 inline constexpr int kKeptGates = 4;
 
+// What a sample carries from position to position needs no reset at those that do not count: they come behind all others, or in reverse
+// before.
 struct Sequences {
   int samples, length, features;
   bool reverse;

@@ -28,8 +28,7 @@ template <class Number> struct Lstm {
     put(at, f, features, {gc * g * i * (1 - i), gc * last * forget * (1 - forget), gc * i * (1 - g * g), gy * squashed * o * (1 - o)},
         found);
   }
-  template <class Found> EVERYWHERE void skip(int64_t at, int f, int features, float& carried, const Found& found) const {
-    carried = 0;
+  template <class Found> EVERYWHERE void skip(int64_t at, int f, int features, const Found& found) const {
     put(at, f, features, {}, found);
   }
   // What the position after gave, of which nothing comes from its result itself.
@@ -62,8 +61,7 @@ template <class Number> struct Gru {
     carried = gy * z;
     put(at, f, features, {gn * held * r * (1 - r), gy * (float(previous[at * features + f]) - n) * z * (1 - z), gn}, r, found);
   }
-  template <class Found> EVERYWHERE void skip(int64_t at, int f, int features, float& carried, const Found& found) const {
-    carried = 0;
+  template <class Found> EVERYWHERE void skip(int64_t at, int f, int features, const Found& found) const {
     put(at, f, features, {}, 0, found);
   }
   EVERYWHERE static float of_result(float carried) { return carried; }
@@ -113,13 +111,11 @@ template <class Cell, int S> struct Backward {
       const auto found = [&](int gate, float gradient) { gradients[(gate * features + f) * S + own] = gradient; };
       float& held = carried[f * S + own];
       if (phase == 0) held = 0;
-      if (sample >= of.samples) {
-        for (int gate = 0; gate < Cell::kGates; ++gate) found(gate, 0);
-        continue;
-      }
+      // What the products make of such a sample, nobody reads.
+      if (sample >= of.samples) continue;
       const int64_t at = of.at(sample, step);
       if (!of.counts(sample, step)) {
-        cell.skip(at, f, features, held, found);
+        cell.skip(at, f, features, found);
         continue;
       }
       const float of_state = phase > 0 ? products.of(sums, f, own) : 0.0f;
