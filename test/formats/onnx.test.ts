@@ -165,6 +165,8 @@ describe('an exported ONNX file', function () {
     const both = concat([[lstm(5, { padding })], [lstm(4, { padding, reverse })], [gru(3, { padding })], [gru(2, { padding, reverse })]])
     await expectEqual(defineModel({ name: 'texts', input: [6], layers: [embedding(3, 8), both, linear(4)] }), { tokens: 3 })
     await expectEqual(defineModel({ name: 'mean', input: [6], layers: [embedding(3, 8), both, meanPositions({ padding })] }), { tokens: 3 })
+    const last = takePosition(-2, { padding })
+    await expectEqual(defineModel({ name: 'last', input: [6], layers: [embedding(3, 8), both, last] }), { tokens: 3 })
   })
 
   it("of an operator of one's own has its shapes, for any batch", async () => {

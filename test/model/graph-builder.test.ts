@@ -229,6 +229,12 @@ describe('a model that cannot be', () => {
       'INVALID_MODEL',
       'layer position1: position: received -64; use one of its 63 positions, counted from 0, or from -1 backwards'
     ],
+    [
+      'padding before a position that all texts have',
+      [imagePositions(), takePosition(2, { padding: 0 })],
+      'INVALID_MODEL',
+      'layer position1: padding: received 0; leave it out: a position that is counted from 0'
+    ],
     ['half a position', [imagePositions(), takePosition(0.5)], 'INVALID_MODEL', 'layer position1: position: received 0.5; use a number'],
     [
       'branches of two lengths',

@@ -69,7 +69,7 @@ function lengthsNodes({ name, inputs, output, shapes, attributes: { padding } }:
 }
 
 /** ONNX's number of the type. */
-const FLOAT = 1
+export const FLOAT = 1
 
 /** 1 for each position (N, T) before the length of its sequence, else 0: the nodes, and the name of their result. */
 export function countingNodes(name: string, output: string, lengths: string, positions: number): OnnxNodes & { readonly counts: string } {

@@ -1,7 +1,8 @@
-import { elements, type NoAttributes } from '../graph.js'
+import { elements, NONE, type NoAttributes } from '../graph.js'
 import { initialiserOf, type WeightInitialiser } from '../initialisers.js'
 import type { LayerOptions, Named } from '../layer.js'
 import { defineLayers, optionsOf } from './layer-table.js'
+import { FLOAT, lengthsOf, type Padded } from './lengths.js'
 import { node, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, perElement } from './table.js'
 
@@ -15,9 +16,9 @@ declare module '../graph.js' {
     imagePositionsBackward: NoAttributes
     /** x (N,T,F), token (1,1,F) -> y (N,1+T,F): the token before each sequence */
     classToken: NoAttributes
-    /** x (N,T,F) -> y (N,F) */
+    /** x (N,T,F), lengths (N)? -> y (N,F); with lengths the position counts backwards from the last of each, which is -1, and one that is not there gives zeros */
     takePosition: { readonly position: number }
-    /** gy -> gx: zero elsewhere */
+    /** gy, lengths? -> gx: zero elsewhere */
     takePositionBackward: { readonly position: number }
   }
   interface Operators {
@@ -48,7 +49,7 @@ export interface ClassTokenLayer extends Named {
 }
 
 /** The features of one position: (T, F) to (F). */
-export interface TakePositionLayer extends Named {
+export interface TakePositionLayer extends Named, Padded {
   readonly kind: 'takePosition'
   /** Counted from 0, or backwards from -1, the last one. */
   readonly position: number
@@ -64,8 +65,11 @@ export function classToken(options: LayerOptions<ClassTokenLayer> = {}): ClassTo
   return { kind: 'classToken', ...optionsOf('classToken', options) }
 }
 
-/** The features of one position of a sequence, counted from 0, or backwards from -1, the last one: (T, F) to (F). */
-export function takePosition(position: number, options: Named = {}): TakePositionLayer {
+/**
+ * The features of one position of a sequence, counted from 0, or backwards from -1, the last one: (T, F) to (F). With `padding` the last one of each text; a
+ * text that has no such position gives zeros.
+ */
+export function takePosition(position: number, options: LayerOptions<TakePositionLayer, 'position'> = {}): TakePositionLayer {
   return { kind: 'takePosition', position, ...optionsOf('takePosition', options) }
 }
 
@@ -89,13 +93,18 @@ defineLayers({
   },
   takePosition: {
     stem: 'position',
-    properties: { position: true },
+    properties: { position: true, padding: true },
     build(layer, to, x) {
       const [batch, length, features] = to.sequence(x)
       const given = to.number('position', layer.position, 'without a fraction', Number.isInteger)
       const position = given < 0 ? length + given : given
       if (position < 0 || position >= length)
         throw to.invalid('position', given, `use one of its ${length} positions, counted from 0, or from -1 backwards`)
+      if (layer.padding !== undefined) {
+        if (given >= 0)
+          throw to.invalid('padding', layer.padding, 'leave it out: a position that is counted from 0 is the same one in every text')
+        return to.result('takePosition', x, [batch, features], { position: given }, [lengthsOf(to, x, layer.padding)])
+      }
       return to.result('takePosition', x, [batch, features], { position })
     }
   }
@@ -110,7 +119,13 @@ defineComposable({
     },
     onnx: classTokenNodes
   },
-  takePosition: { gradient: backwardBy('takePositionBackward'), onnx: takePositionNodes },
+  takePosition: {
+    gradient(pass) {
+      const lengths = pass.inputs[1] ?? NONE
+      pass.emit('takePositionBackward', [pass.gradient(), ...(lengths === NONE ? [] : [lengths])], [pass.contribution(0)], pass.attributes)
+    },
+    onnx: (operator) => (operator.inputs.length > 1 ? takeLastNodes(operator) : takePositionNodes(operator))
+  },
   takePositionBackward: {}
 })
 
@@ -155,5 +170,33 @@ function takePositionNodes({
       node('Flatten', name, [part('taken')], output)
     ],
     constants: { [part('position')]: [position] }
+  }
+}
+
+/** Counted backwards from the end of each sequence: a product with 1 at its place and 0 at the others. */
+function takeLastNodes({
+  name,
+  inputs: [x, lengths],
+  output,
+  shapes,
+  result,
+  attributes: { position }
+}: OnnxOperator<{ readonly position: number }>): OnnxNodes {
+  const positions = shapes[0]![1]!
+  const part = (suffix: string): string => `${output} ${suffix}`
+  const step = (opType: string, of: readonly string[], to: string, attributes = {}) =>
+    node(opType, `${name} ${to}`, of, part(to), attributes)
+  return {
+    nodes: [
+      step('Add', [lengths!, part('position')], 'place'),
+      step('Reshape', [part('place'), part('by sequence')], 'place by sequence'),
+      step('Equal', [part('places'), part('place by sequence')], 'is there'),
+      step('Cast', [part('is there')], 'share', { to: FLOAT }),
+      step('MatMul', [part('share'), x!], 'taken'),
+      node('Reshape', name, [part('taken'), part('features')], output)
+    ],
+    constants: { [part('by sequence')]: [-1, 1, 1], [part('features')]: [-1, result[1]!] },
+    scalars: { [part('position')]: position },
+    tables: { [part('places')]: { shape: [positions], data: Float32Array.from({ length: positions }, (_, i) => i) } }
   }
 }

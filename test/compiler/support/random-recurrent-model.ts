@@ -38,7 +38,7 @@ export function randomRecurrentModel(): fc.Arbitrary<Model> {
       return [linear(width), residual({ body: [layerNorm({ epsilon: 0.1 }), one], relu: false })]
     })
     const start = tokens === undefined ? [] : [embedding(tokens, 2)]
-    const end = last ? takePosition(-1) : meanPositions(padded)
+    const end = last ? takePosition(-1, padded) : meanPositions(padded)
     return defineModel({
       name: 'random',
       input: tokens === undefined ? [length, 2] : [length],

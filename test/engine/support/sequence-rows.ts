@@ -141,6 +141,17 @@ const takeCases: Use[] = [
   outputs: { y: activation(n!, f!) }
 }))
 
+/** A position counted from the end of each, which some sequences do not have. */
+const takeLastCases: Use[] = takeCases.flatMap(({ inputs }) => {
+  const [, t, f] = inputs['x']!.shape as [number, number, number]
+  return [-1, -t].map((position) => ({
+    name: `position ${position} of 7x${t}x${f}, padded`,
+    attributes: { position },
+    inputs: { x: activation(7, t, f), lengths: lengthsPort(7, t) },
+    outputs: { y: activation(7, f) }
+  }))
+})
+
 const attentionCases: Use[] = [
   [1, 1, 1, 1],
   [2, 5, 4, 2],
@@ -342,6 +353,12 @@ export const sequenceRows: readonly OperatorRow[] = [
     magnitude: magnitude.exact,
     cases: takeCases,
     backward: [{ kind: 'takePositionBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.exact }]
+  },
+  {
+    kind: 'takePosition',
+    magnitude: magnitude.exact,
+    cases: takeLastCases,
+    backward: [{ kind: 'takePositionBackward', inputs: ['gy', 'lengths'], outputs: ['gx'], magnitude: magnitude.exact }]
   },
   {
     kind: 'meanPositions',

@@ -3,6 +3,7 @@
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
+#include "cpu/sequence_length.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -113,22 +114,28 @@ template <class T> class TakePosition final : public Kernel {
   explicit TakePosition(const OperatorSpec& spec)
       : samples_(spec.inputs[0].shape()[0]),
         features_(spec.inputs[0].shape()[2]),
-        sequence_(spec.inputs[0].shape()[1] * features_),
+        length_(spec.inputs[0].shape()[1]),
         position_(static_cast<int64_t>(spec.attributes.number("position"))),
         x_(input<T>(spec, 0)),
+        lengths_(input<float>(spec, 1)),
         y_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
     for (int64_t sample = 0; sample < samples_; ++sample) {
-      const T* from = x_ + sample * sequence_ + position_ * features_;
-      std::memcpy(static_cast<void*>(y_ + sample * features_), from, static_cast<size_t>(features_) * sizeof(T));
+      const int64_t at = position_of(position_, lengths_, sample, length_);
+      T* const to = y_ + sample * features_;
+      if (at < 0)
+        std::fill_n(to, features_, T{});
+      else
+        std::copy_n(x_ + (sample * length_ + at) * features_, features_, to);
     }
   }
 
  private:
-  const int64_t samples_, features_, sequence_, position_;
-  const T* x_;  // (N, T, F)
-  T* y_;        // (N, F)
+  const int64_t samples_, features_, length_, position_;
+  const T* x_;            // (N, T, F)
+  const float* lengths_;  // (N) or null
+  T* y_;                  // (N, F)
 };
 
 template <class T> class TakePositionBackward final : public Kernel {
@@ -136,24 +143,27 @@ template <class T> class TakePositionBackward final : public Kernel {
   explicit TakePositionBackward(const OperatorSpec& spec)
       : samples_(spec.outputs[0].shape()[0]),
         features_(spec.outputs[0].shape()[2]),
-        sequence_(spec.outputs[0].shape()[1] * features_),
+        length_(spec.outputs[0].shape()[1]),
         position_(static_cast<int64_t>(spec.attributes.number("position"))),
         gy_(input<T>(spec, 0)),
+        lengths_(input<float>(spec, 1)),
         gx_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
-    for_each(samples_, samples_ * sequence_, [&](int64_t sample) {
-      T* gx = gx_ + sample * sequence_;
-      std::memset(static_cast<void*>(gx), 0, static_cast<size_t>(sequence_) * sizeof(T));
-      const T* from = gy_ + sample * features_;
-      std::memcpy(static_cast<void*>(gx + position_ * features_), from, static_cast<size_t>(features_) * sizeof(T));
+    const int64_t sequence = length_ * features_;
+    for_each(samples_, samples_ * sequence, [&](int64_t sample) {
+      T* const gx = gx_ + sample * sequence;
+      std::fill_n(gx, sequence, T{});
+      const int64_t at = position_of(position_, lengths_, sample, length_);
+      if (at >= 0) std::copy_n(gy_ + sample * features_, features_, gx + at * features_);
     });
   }
 
  private:
-  const int64_t samples_, features_, sequence_, position_;
-  const T* gy_;  // (N, F)
-  T* gx_;        // (N, T, F)
+  const int64_t samples_, features_, length_, position_;
+  const T* gy_;           // (N, F)
+  const float* lengths_;  // (N) or null
+  T* gx_;                 // (N, T, F)
 };
 
 Shape as_sequence(const Shape& image) { return {image[0], image[2] * image[3], image[1]}; }
@@ -183,19 +193,14 @@ void check_class_token_backward(const Shapes& shapes) {
   shapes.output_is(1, {1, 1, gy[2]});
 }
 
-Shape taken(const Shapes& shapes, const Shape& sequence) {
-  shapes.whole("position", 0, sequence[1] - 1);
-  return {sequence[0], sequence[2]};
-}
-
 void check_take_position(const Shapes& shapes) {
   shapes.input_rank(0, 3);
-  shapes.output_is(0, taken(shapes, shapes.input(0)));
+  shapes.output_is(0, checked_position(shapes, shapes.input(0)));
 }
 
 void check_take_position_backward(const Shapes& shapes) {
   shapes.output_rank(0, 3);
-  shapes.input_is(0, taken(shapes, shapes.output(0)));
+  shapes.input_is(0, checked_position(shapes, shapes.output(0)));
 }
 
 std::vector<Operator> operators() {
@@ -213,8 +218,12 @@ std::vector<Operator> operators() {
        {{"gx", canonical, true}, {"gtoken", parameter, true}},
        check_class_token_backward,
        make_typed<ClassTokenBackward>},
-      {"takePosition", {{"x", canonical}}, {{"y", canonical}}, check_take_position, make_typed<TakePosition>},
-      {"takePositionBackward", {{"gy", canonical}}, {{"gx", canonical}}, check_take_position_backward, make_typed<TakePositionBackward>},
+      {"takePosition", {{"x", canonical}, {"lengths", parameter, true}}, {{"y", canonical}}, check_take_position, make_typed<TakePosition>},
+      {"takePositionBackward",
+       {{"gy", canonical}, {"lengths", parameter, true}},
+       {{"gx", canonical}},
+       check_take_position_backward,
+       make_typed<TakePositionBackward>},
   };
 }
 

@@ -1,5 +1,6 @@
 // Pixels of images as positions of sequences, a token before each sequence, one position of each; and their gradients.
 #include "cpu/reference/operator.h"
+#include "cpu/sequence_length.h"
 
 namespace arbalest::reference {
 namespace {
@@ -31,19 +32,14 @@ void check_class_token_backward(const Request& request) {
   request.output_is(1, {1, 1, gy[2]});
 }
 
-Shape taken(const Request& request, const Shape& sequence) {
-  request.whole("position", 0, sequence[1] - 1);
-  return {sequence[0], sequence[2]};
-}
-
 void check_take_position(const Request& request) {
   request.input_rank(0, 3);
-  request.output_is(0, taken(request, request.input(0)));
+  request.output_is(0, checked_position(request, request.input(0)));
 }
 
 void check_take_position_backward(const Request& request) {
   request.output_rank(0, 3);
-  request.input_is(0, taken(request, request.output(0)));
+  request.input_is(0, checked_position(request, request.output(0)));
 }
 
 template <class T> void image_positions(const OperatorSpec& op, const StepContext&) {
@@ -99,19 +95,25 @@ template <class T> void take_position(const OperatorSpec& op, const StepContext&
   const Shape& shape = op.inputs[0].shape();
   const int64_t N = shape[0], length = shape[1], F = shape[2], position = static_cast<int64_t>(op.attributes.number("position"));
   const T* x = op.inputs[0].as<T>();  // (N, T, F)
-  T* y = op.outputs[0].as<T>();       // (N, F)
-  for (int64_t n = 0; n < N; ++n)
-    for (int64_t f = 0; f < F; ++f) y[n * F + f] = x[(n * length + position) * F + f];
+  const auto* lengths = op.inputs.size() > 1 ? op.inputs[1].as<Wide<T>>() : nullptr;
+  T* y = op.outputs[0].as<T>();  // (N, F)
+  for (int64_t n = 0; n < N; ++n) {
+    const int64_t at = position_of(position, lengths, n, length);
+    for (int64_t f = 0; f < F; ++f) y[n * F + f] = at < 0 ? rounded<T>(0) : x[(n * length + at) * F + f];
+  }
 }
 
 template <class T> void take_position_backward(const OperatorSpec& op, const StepContext&) {
   const Shape& shape = op.outputs[0].shape();
   const int64_t N = shape[0], length = shape[1], F = shape[2], position = static_cast<int64_t>(op.attributes.number("position"));
   const T* gy = op.inputs[0].as<T>();  // (N, F)
-  T* gx = op.outputs[0].as<T>();       // (N, T, F)
-  for (int64_t n = 0; n < N; ++n)
+  const auto* lengths = op.inputs.size() > 1 ? op.inputs[1].as<Wide<T>>() : nullptr;
+  T* gx = op.outputs[0].as<T>();  // (N, T, F)
+  for (int64_t n = 0; n < N; ++n) {
+    const int64_t at = position_of(position, lengths, n, length);
     for (int64_t t = 0; t < length; ++t)
-      for (int64_t f = 0; f < F; ++f) *gx++ = t == position ? gy[n * F + f] : rounded<T>(0);
+      for (int64_t f = 0; f < F; ++f) *gx++ = t == at ? gy[n * F + f] : rounded<T>(0);
+  }
 }
 
 std::vector<Operator> operators() {
@@ -138,12 +140,12 @@ std::vector<Operator> operators() {
        check_class_token_backward,
        {class_token_backward<float>, class_token_backward<double>, class_token_backward<Bf16>}},
       {"takePosition",
-       {{"x", activation}},
+       {{"x", activation}, {"lengths", wide, true}},
        {{"y", activation}},
        check_take_position,
        {take_position<float>, take_position<double>, take_position<Bf16>}},
       {"takePositionBackward",
-       {{"gy", activation}},
+       {{"gy", activation}, {"lengths", wide, true}},
        {{"gx", activation}},
        check_take_position_backward,
        {take_position_backward<float>, take_position_backward<double>, take_position_backward<Bf16>}},

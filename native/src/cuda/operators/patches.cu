@@ -3,6 +3,7 @@
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
 #include "cuda/operators/queued.h"
+#include "cuda/operators/sequence_length.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -54,21 +55,28 @@ template <class T, int V> struct ClassTokenBackward {
 };
 
 template <class T, int V> struct TakePosition {
-  const T* x;  // (N, T, F)
-  T* y;        // (N, F)
+  const T* x;            // (N, T, F)
+  const float* lengths;  // (N) or null
+  T* y;                  // (N, F)
   int64_t length, packs, position;
 
-  EVERYWHERE void operator()(int64_t i) const { write(y, i, read<T, V>(x, (i / packs * length + position) * packs + i % packs)); }
+  EVERYWHERE void operator()(int64_t i) const {
+    const int64_t sample = i / packs, at = place_of(position, lengths, sample, length);
+    write(y, i, at < 0 ? Pack<T, V>{} : read<T, V>(x, (sample * length + at) * packs + i % packs));
+  }
 };
 
 template <class T, int V> struct TakePositionBackward {
-  const T* gy;  // (N, F)
-  T* gx;        // (N, T, F)
+  const T* gy;           // (N, F)
+  const float* lengths;  // (N) or null
+  T* gx;                 // (N, T, F)
   int64_t length, packs, position;
 
   EVERYWHERE void operator()(int64_t i) const {
     const int64_t row = i / packs;
-    write(gx, i, row % length == position ? read<T, V>(gy, row / length * packs + i % packs) : Pack<T, V>{});
+    write(gx, i,
+          row % length == place_of(position, lengths, row / length, length) ? read<T, V>(gy, row / length * packs + i % packs)
+                                                                            : Pack<T, V>{});
   }
 };
 
@@ -105,8 +113,8 @@ MadeKernel make_of_position(const OperatorSpec& spec, DeviceStream& stream, cons
   const int64_t elements = elements_of(spec.outputs[0].shape());
   return by_packs(spec.precision, sequence[2], [&]<class P>(P) {
     using T = typename P::T;
-    const Program<T, P::V> program{spec.inputs[0].as<T>(), spec.outputs[0].as<T>(), sequence[1], sequence[2] / P::V,
-                                   whole(spec.attributes, "position")};
+    const Program<T, P::V> program{spec.inputs[0].as<T>(), spec.inputs[1].as<float>(),        spec.outputs[0].as<T>(), sequence[1],
+                                   sequence[2] / P::V,     whole(spec.attributes, "position")};
     return queued([&stream, elements, program] { each(stream, elements / P::V, program); });
   });
 }
@@ -125,8 +133,8 @@ const Registered kOperators{{
     {"imagePositionsBackward", {rows}, {image}, make_copy, {{0, 0}}},
     {"classToken", {rows, wide}, {rows}, make_class_token},
     {"classTokenBackward", {rows}, {rows, wide}, make_class_token_backward},
-    {"takePosition", {rows}, {rows}, make_take_position},
-    {"takePositionBackward", {rows}, {rows}, make_take_position_backward},
+    {"takePosition", {rows, wide}, {rows}, make_take_position},
+    {"takePositionBackward", {rows, wide}, {rows}, make_take_position_backward},
 }};
 
 }  // namespace
