@@ -79,8 +79,10 @@ function checkGroup({ num_rows: rows, columns }: RowGroup, bytes: number): void 
   if (!(rows >= 0n && rows <= 2n ** 31n)) throw new Error(`a row group of ${rows} rows`)
   for (const { meta_data: chunk } of columns) {
     if (!chunk) throw new Error('a column without metadata')
-    const { total_compressed_size: size, data_page_offset: offset, num_values: values } = chunk
-    if (!(size >= 0n && offset >= 0n && offset + size <= BigInt(bytes))) throw new Error(`a column of ${size} bytes at ${offset}`)
+    const { total_compressed_size: size, num_values: values } = chunk
+    // The size counts the page with the different values of the column, which comes before those with its data.
+    const begin = chunk.dictionary_page_offset || chunk.data_page_offset
+    if (!(size >= 0n && begin >= 0n && begin + size <= BigInt(bytes))) throw new Error(`a column of ${size} bytes at ${begin}`)
     if (!(values >= 0n && values <= BigInt(MOST_CELLS))) throw new Error(`a column of ${values} values`)
   }
 }

@@ -386,6 +386,17 @@ describe('datasetFromTable', () => {
     }
   })
 
+  it('reads Parquet whose last column has a dictionary, which may be most of the file', async () => {
+    const numbers = Array.from({ length: 1000 }, (_, i) => i / 7)
+    const columnData = [
+      { name: 'size', data: numbers.map((each) => -each) },
+      { name: 'price', data: numbers, type: 'DOUBLE', encoding: 'RLE_DICTIONARY' }
+    ] as const
+    const { encoding } = await read(csv(numbers.map((price) => ({ size: -price, price }))), { target: 'price' })
+    const parquet = new Uint8Array(parquetWriteBuffer({ columnData: [...columnData] }))
+    expect((await read(parquet, { target: 'price' }, 'dictionary.parquet')).encoding).to.deep.equal(encoding)
+  })
+
   it('reads lines that end in different ways, as of files that were joined', async () => {
     const [header, ...rows] = csv(ROWS).split('\n')
     const { train, encoding } = await read(csv(ROWS), { target: 'price' })
