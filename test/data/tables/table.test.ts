@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
-import { parquetWriteBuffer } from 'hyparquet-writer'
+import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import { type TableDataset } from '../../../src/data/tables/table.js'
 import { daysOf } from '../../../src/data/tables/cell.js'
 import { encodeRows, knowsValue } from '../../../src/data/tables/encode.js'
@@ -388,13 +388,26 @@ describe('datasetFromTable', () => {
 
   it('reads Parquet whose last column has a dictionary, which may be most of the file', async () => {
     const numbers = Array.from({ length: 1000 }, (_, i) => i / 7)
-    const columnData = [
+    const columnData: ColumnSource[] = [
       { name: 'size', data: numbers.map((each) => -each) },
       { name: 'price', data: numbers, type: 'DOUBLE', encoding: 'RLE_DICTIONARY' }
-    ] as const
+    ]
     const { encoding } = await read(csv(numbers.map((price) => ({ size: -price, price }))), { target: 'price' })
-    const parquet = new Uint8Array(parquetWriteBuffer({ columnData: [...columnData] }))
+    const parquet = new Uint8Array(parquetWriteBuffer({ columnData }))
     expect((await read(parquet, { target: 'price' }, 'dictionary.parquet')).encoding).to.deep.equal(encoding)
+  })
+
+  it('reads a column of Parquet without any value, compressed by LZ4', async () => {
+    // A block of LZ4 of nothing is a zero; one of less than 15 bytes is their number and the bytes.
+    const lz4 = (bytes: Uint8Array) => Uint8Array.of(bytes.length << 4, ...bytes)
+    const columnData: ColumnSource[] = [
+      { name: 'size', data: [true, false, true, false] },
+      { name: 'none', data: [null, null, null, null], type: 'INT32' },
+      { name: 'price', data: [2, 4, 6, 8], type: 'INT32', codec: 'UNCOMPRESSED' }
+    ]
+    const parquet = parquetWriteBuffer({ columnData, codec: 'LZ4_RAW', compressors: { LZ4_RAW: lz4 } })
+    const { columns } = await read(new Uint8Array(parquet), { target: 'price' }, 'lz4.parquet')
+    expect(columns.map(({ kind }) => kind)).to.deep.equal(['category', 'ignored', 'target'])
   })
 
   it('reads lines that end in different ways, as of files that were joined', async () => {
