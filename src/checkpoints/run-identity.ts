@@ -22,6 +22,16 @@ function meaningOf({ classNames, encoding }: Dataset): Group {
   return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null }
 }
 
+/** The options of a reader, whose values need only be such as can be posted to a thread; null where they have no JSON, as big whole numbers. */
+function asJson(options: unknown): unknown {
+  try {
+    JSON.stringify(options)
+    return options
+  } catch {
+    return null
+  }
+}
+
 /** A hash of the samples and their preparation. */
 const CONTENT = 'data (its content)'
 
@@ -31,7 +41,13 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
   return {
     model: JSON.stringify(model),
     parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
-    data: JSON.stringify({ name, count: samples.count, sample, classes, ...(isStreamed(samples) && { read: samples.reader.options }) }),
+    data: JSON.stringify({
+      name,
+      count: samples.count,
+      sample,
+      classes,
+      ...(isStreamed(samples) && { read: asJson(samples.reader.options) })
+    }),
     [MEANING]: JSON.stringify(meaningOf(dataset)),
     [CONTENT]: JSON.stringify(contentHash(dataset)),
     batch: JSON.stringify(batch),

@@ -67,7 +67,7 @@ export interface ReaderSpec {
  */
 export type ReadSample = (item: string, to: Uint8Array, draws: Draws | undefined) => void | Promise<void>
 
-/** The function that a reader's module exports as `openReader`; called once in each thread of the pool. */
+/** The function that a reader's module exports as `openReader`; called once in each thread of the pool for the same options. */
 export type OpenReader = (options: never) => ReadSample | Promise<ReadSample>
 
 /** How a data set streams. */

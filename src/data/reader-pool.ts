@@ -1,6 +1,10 @@
 import type { Piscina } from 'piscina'
 import { ArbalestError, messageOf } from '../errors.js'
+import type { ReaderSpec } from './dataset.js'
 import type { ReadTask, UnreadableSample } from './reader-thread.js'
+
+/** A task of a pool, which names the reader. */
+export type PoolTask = Omit<ReadTask, 'name'>
 
 /** How often a task is tried: a task whose thread died may end the next thread too. */
 const TRIES = 3
@@ -23,6 +27,8 @@ export function readerThreads(cores: number, requested?: number): number {
  */
 export class ReaderPool implements AsyncDisposable {
   readonly #pool: Piscina<ReadTask, readonly UnreadableSample[]>
+  readonly #names = new WeakMap<ReaderSpec, string>()
+  #unlike = 0
   #failure: ArbalestError | undefined
 
   private constructor(pool: Piscina<ReadTask, readonly UnreadableSample[]>) {
@@ -57,11 +63,12 @@ export class ReaderPool implements AsyncDisposable {
    * Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies, and with LIMIT_REACHED
    * if no thread is left and the system allows no other.
    */
-  async read(task: ReadTask): Promise<readonly UnreadableSample[]> {
+  async read(task: PoolTask): Promise<readonly UnreadableSample[]> {
+    const named = { ...task, name: this.#nameOf(task.reader) }
     let last: unknown
     for (let tries = 0; tries < TRIES; tries++) {
       try {
-        return await this.#pool.run(task)
+        return await this.#pool.run(named)
       } catch (error) {
         if (this.#failure) throw this.#failure
         last = error
@@ -69,6 +76,16 @@ export class ReaderPool implements AsyncDisposable {
     }
     const message = `samples: ${task.items.length} from ${task.items[0]} on could not be read in ${TRIES} tries (${messageOf(last)}); repair or remove them`
     throw new ArbalestError('DATA_CORRUPT', message, { cause: last, data: { items: task.items } })
+  }
+
+  /** By which the threads know a reader: one for those of the same module and options. Options that JSON does not hold, such as shared memory, are never the same. */
+  #nameOf(reader: ReaderSpec): string {
+    const known = this.#names.get(reader)
+    if (known !== undefined) return known
+    const { module, options } = reader
+    const name = isJson(options) ? JSON.stringify([module, options]) : `${module} ${this.#unlike++}`
+    this.#names.set(reader, name)
+    return name
   }
 
   /** Ends the threads, even in the middle of a task. */
@@ -84,4 +101,16 @@ export class ReaderPool implements AsyncDisposable {
 function noThreads(cause: unknown): ArbalestError {
   const message = `threads: none that reads samples can start (${messageOf(cause)}); raise the system's limits of open files (ulimit -n) and of threads (ulimit -u), or use fewer learners`
   return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'threads' } })
+}
+
+/** Deeper than options are: one that contains itself has no end. */
+const DEEPEST = 32
+
+/** Whether a value is the same after it was written as JSON and read. */
+function isJson(value: unknown, depth = DEEPEST): boolean {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth === 0) return false
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return false
+  return Object.values(value).every((member) => isJson(member, depth - 1))
 }

@@ -9,6 +9,8 @@ import { Draws } from './random.js'
 /** Samples to read, one after the other, into memory that all threads share. */
 export interface ReadTask {
   readonly reader: ReaderSpec
+  /** Of the reader; two with one name are the same. */
+  readonly name: string
   readonly items: readonly string[]
   /** The position of each sample in the sequence of epochs, and the seed's key; omitted if nothing is random. */
   readonly positions?: readonly number[]
@@ -31,7 +33,7 @@ const readers = new Map<string, Promise<ReadSample>>()
 /** Runs in a thread of the pool. Returns failures as data, because an error that crosses threads loses its fields. */
 export default async function read(task: ReadTask): Promise<readonly UnreadableSample[]> {
   const { items, positions, key, memory, offset, size } = task
-  const readSample = await readerFor(task.reader)
+  const readSample = await readerFor(task)
   const unreadable: UnreadableSample[] = []
   for (const [index, item] of items.entries()) {
     const to = new Uint8Array(memory, offset + index * size, size)
@@ -61,9 +63,8 @@ async function opened(path: string, options: unknown): Promise<ReadSample> {
   return readSample as ReadSample
 }
 
-/** Opens a reader once per thread for each module and its options. */
-function readerFor({ module, options }: ReaderSpec): Promise<ReadSample> {
-  const name = JSON.stringify([module, options])
+/** Opens a reader once per thread. */
+function readerFor({ name, reader: { module, options } }: ReadTask): Promise<ReadSample> {
   let reader = readers.get(name)
   if (!reader) {
     reader = opened(module, options)

@@ -11,6 +11,7 @@ import { tableOptions } from '../data/tables/table-options.js'
 import { foundAt } from '../formats/file-errors.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
+import { postingFault } from '../schema/postable.js'
 import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
 
 const datasetOrPath: Schema<Dataset | string> = either(
@@ -141,10 +142,11 @@ function streamedFault(samples: StreamedSamples, data: Dataset): string | undefi
     return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
   if (String(sample) !== String(data.sample)) return `sample: received ${shown(sample)}; give ${shown(data.sample)}, the data set's`
   if (classes !== data.classes) return `classes: received ${shown(classes)}; give ${data.classes}, the data set's`
-  const { module } = Object(reader) as { readonly module?: unknown }
+  const { module, options } = Object(reader) as { readonly module?: unknown; readonly options?: unknown }
   if (typeof module !== 'string' || !(isAbsolute(module) || URL.canParse(module)))
     return `reader.module: received ${shown(module)}; give the address of a module, such as new URL('./reader.js', import.meta.url).href`
-  return undefined
+  const fault = postingFault(options)
+  return fault && `reader.options: ${fault}`
 }
 
 /** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder or a file that is there. */

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { messageOf } from '../errors.js'
 import { usableCores } from '../engine/machine.js'
 import { MOST_LEARNERS, populationSchedule, type PopulationSchedule } from '../schedules/population.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
+import { postingFault } from '../schema/postable.js'
 import { fileFromText, jsonFromText, wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, kind, real, whole } from '../schema/values.js'
 import type { DeviceSettings } from './devices.js'
@@ -94,7 +94,10 @@ export const learnersOptions = {
   learnerOptions: option(
     v.pipe(
       v.unknown(),
-      v.rawCheck(({ dataset, addIssue }) => checkPostable(dataset.value, addIssue))
+      v.rawCheck(({ dataset, addIssue }) => {
+        const message = postingFault(dataset.value)
+        if (message !== undefined) addIssue({ message })
+      })
     ),
     {
       text: 'options of the learner of your own',
@@ -106,14 +109,6 @@ export const learnersOptions = {
   /** The module of a supervisor of your own, which takes the place of the built-in one: its class extends `Supervisor` of `arbalest/actors`. */
   supervisor: option(moduleUrl('a supervisor'), { text: 'a module that exports a supervisor of your own (docs/actors-of-a-run.md)' }),
   ...supervisionOptions
-}
-
-function checkPostable(value: unknown, addIssue: (info: { message: string }) => void): void {
-  try {
-    structuredClone(value)
-  } catch (error) {
-    addIssue({ message: `it cannot be posted to a thread (${messageOf(error)}); use plain data and shared memory` })
-  }
 }
 
 /** The number of learners: what is known of it beforehand, and the bounds within which it is tuned. */

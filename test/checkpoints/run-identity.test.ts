@@ -55,6 +55,22 @@ describe('A run that differs from the checkpoint that it would resume', () => {
     ])
   })
 
+  it('may read samples by options that have no JSON', () => {
+    const streamed = (options: unknown) => {
+      const { samples: _, ...train } = data.train
+      return identityOf(
+        modelNamed('mlp', { input: [1, 28, 28], classes: 10 }),
+        { ...data, train: { ...train, items: ['a'], reader: { module: 'data:', options } } } as unknown as Dataset,
+        layout,
+        settingsOf({ model: 'mlp' })
+      )
+    }
+    const circle: Record<string, unknown> = {}
+    circle['self'] = circle
+    for (const options of [10n, circle]) expect(streamed(options)).to.deep.equal(streamed(null))
+    expect(streamed({ size: 1 })).to.not.deep.equal(streamed({ size: 2 }))
+  })
+
   it('is told of a data set of the same name and shape that has other samples, or prepares them otherwise', async () => {
     const before = identity()
     const others = [await digits({ seed: 1, samples: 100 }), { ...data, mean: data.mean.map((each) => each + 1) }]

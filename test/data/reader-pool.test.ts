@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { ReaderPool } from '../../src/data/reader-pool.js'
 import { Folder } from './support/files.js'
 
 const POOL = new URL('../../src/data/reader-pool.js', import.meta.url)
@@ -24,5 +25,36 @@ describe('threads that read samples', () => {
     const flags = ['--require', preloaded, '--input-type=module', '-e', body]
     const { stdout } = await promisify(execFile)(process.execPath, flags, { timeout: 20_000 })
     expect(stdout.trim()).to.equal('LIMIT_REACHED LIMIT_REACHED LIMIT_REACHED LIMIT_REACHED')
+  })
+
+  it('open a reader once for the same options, and one of its own for memory that is shared', async () => {
+    // Each counts the readers before it in its thread.
+    const text = `
+      let opened = 0
+      export function openReader({ bytes }) {
+        const number = opened++
+        return (item, to) => to.set([number, bytes === undefined ? 0 : new Uint8Array(bytes)[0]])
+      }`
+    const module = `data:text/javascript,${encodeURIComponent(text)}`
+    const shared = (value: number) => {
+      const bytes = new SharedArrayBuffer(1)
+      new Uint8Array(bytes)[0] = value
+      return { module, options: { bytes } }
+    }
+    const readers = [{ module, options: { size: [1, 2] } }, { module, options: { size: [1, 2] } }, shared(5), shared(6)]
+    await using pool = await ReaderPool.start({ threads: 1 })
+    const found: number[][] = []
+    for (const reader of [...readers, ...readers]) {
+      const memory = new SharedArrayBuffer(2)
+      expect(await pool.read({ reader, items: ['a'], memory, offset: 0, size: 2 })).to.deep.equal([])
+      found.push([...new Uint8Array(memory)])
+    }
+    const once = [
+      [0, 0],
+      [0, 0],
+      [1, 5],
+      [2, 6]
+    ]
+    expect(found).to.deep.equal([...once, ...once])
   })
 })

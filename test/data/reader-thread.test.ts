@@ -5,6 +5,7 @@ import { Folder } from './support/files.js'
 
 const task = (module: string, memory = new SharedArrayBuffer(2)): ReadTask => ({
   reader: { module, options: { value: 7 } },
+  name: module,
   items: ['a', 'bc'],
   memory,
   offset: 0,

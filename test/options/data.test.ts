@@ -55,6 +55,11 @@ describe('A data set that a program has made by hand', () => {
       'whose reader has a relative path',
       { train: { ...samples, reader: { module: './reader.js', options: {} } } },
       'train.reader.module: received "./reader.js"; give the address'
+    ],
+    [
+      'whose reader has options that no other thread can get',
+      { train: { ...samples, reader: { module: 'data:text/javascript,', options: { open() {} } } } },
+      'train.reader.options: it cannot be posted to a thread'
     ]
   ] as const)
     it(`is told what is wrong ${name}`, () => expect(datasetFault({ ...data, ...more } as Dataset)).to.match(startingWith(fault)))

@@ -53,6 +53,7 @@ async function asSample(file: string, choice: Choice): Promise<void> {
   const size = channels * SIDE * SIDE
   const [bad] = await readSamples({
     reader: { module: READER, options: recipe satisfies ImageRecipe },
+    name: JSON.stringify(recipe),
     items: [file],
     ...(choice.happens(0.7) && { positions: [choice.below(1000)], key: [1, 2] as const }),
     memory: new SharedArrayBuffer(size),
