@@ -24,7 +24,7 @@ export interface SkippedSample {
 
 /** The messages that a feeder answers. */
 export interface FeederProtocol {
-  /** The samples skipped since the last call, as soon as there is one. Rejects with the error that ended the feeding: DATA_CORRUPT. */
+  /** The samples skipped since the last call, as soon as there is one. Rejects with the error that ended the feeding: DATA_CORRUPT, or INVALID_OPTION for a reader that cannot be used. */
   news(): DeferredReply<SkippedSample[]>
 }
 

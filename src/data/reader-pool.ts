@@ -1,7 +1,8 @@
 import type { Piscina } from 'piscina'
 import { ArbalestError, messageOf } from '../errors.js'
 import type { ReaderSpec } from './dataset.js'
-import type { ReadTask, UnreadableSample } from './reader-thread.js'
+import { unpackError } from '../runtime/errors-across-threads.js'
+import type { ReadResult, ReadTask, UnreadableSample } from './reader-thread.js'
 
 /** A task of a pool, which names the reader. */
 export type PoolTask = Omit<ReadTask, 'name'>
@@ -26,12 +27,12 @@ export function readerThreads(cores: number, requested?: number): number {
  * write to, so the result does not depend on which thread reads which sample.
  */
 export class ReaderPool implements AsyncDisposable {
-  readonly #pool: Piscina<ReadTask, readonly UnreadableSample[]>
+  readonly #pool: Piscina<ReadTask, ReadResult>
   readonly #names = new WeakMap<ReaderSpec, string>()
   #unlike = 0
   #failure: ArbalestError | undefined
 
-  private constructor(pool: Piscina<ReadTask, readonly UnreadableSample[]>) {
+  private constructor(pool: Piscina<ReadTask, ReadResult>) {
     this.#pool = pool
     // A thread died between two tasks; the pool has already replaced it. After a replacement that could not start it tries no more, and tasks
     // would wait for ever.
@@ -47,7 +48,7 @@ export class ReaderPool implements AsyncDisposable {
     // Loaded on demand: only data sets that stream need it.
     const { Piscina } = await import('piscina')
     try {
-      const pool = new Piscina<ReadTask, readonly UnreadableSample[]>({
+      const pool = new Piscina<ReadTask, ReadResult>({
         filename: new URL('./reader-thread.js', import.meta.url).href,
         minThreads: threads,
         maxThreads: threads,
@@ -60,15 +61,20 @@ export class ReaderPool implements AsyncDisposable {
   }
 
   /**
-   * Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies, and with LIMIT_REACHED
-   * if no thread is left and the system allows no other.
+   * Reads samples and returns those that cannot be read. Rejects with INVALID_OPTION for a reader that cannot be used, with DATA_CORRUPT if every thread that tries the task
+   * dies, and with LIMIT_REACHED if no thread is left and the system allows no other.
    */
   async read(task: PoolTask): Promise<readonly UnreadableSample[]> {
-    const named = { ...task, name: this.#nameOf(task.reader) }
+    const result = await this.#run({ ...task, name: this.#nameOf(task.reader) })
+    if ('refused' in result) throw unpackError(result.refused)
+    return result.unreadable
+  }
+
+  async #run(task: ReadTask): Promise<ReadResult> {
     let last: unknown
     for (let tries = 0; tries < TRIES; tries++) {
       try {
-        return await this.#pool.run(named)
+        return await this.#pool.run(task)
       } catch (error) {
         if (this.#failure) throw this.#failure
         last = error

@@ -1,8 +1,9 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { messageOf, shown } from '../errors.js'
+import { isError, messageOf, shown } from '../errors.js'
 import type { Words2 } from '../model/philox.js'
-import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
+import { exportedNames, moduleRefusal, ownModule, placeInOwnFile, type ModuleMention } from '../own-module.js'
+import { packError, type PortableError } from '../runtime/errors-across-threads.js'
 import type { OpenReader, ReaderSpec, ReadSample } from './dataset.js'
 import { Draws } from './random.js'
 
@@ -28,28 +29,65 @@ export interface UnreadableSample {
   readonly reason: string
 }
 
+/** What a task gives: the samples that could not be read, or why its reader cannot be used. As data, because an error that crosses threads of the pool loses its fields. */
+export type ReadResult = { readonly unreadable: readonly UnreadableSample[] } | { readonly refused: PortableError }
+
 const readers = new Map<string, Promise<ReadSample>>()
 
-/** Runs in a thread of the pool. Returns failures as data, because an error that crosses threads loses its fields. */
-export default async function read(task: ReadTask): Promise<readonly UnreadableSample[]> {
+/** Runs in a thread of the pool. */
+export default async function read(task: ReadTask): Promise<ReadResult> {
+  try {
+    return { unreadable: await readWith(await readerFor(task), task) }
+  } catch (error) {
+    return { refused: packError(error) }
+  }
+}
+
+/** Throws INVALID_OPTION for a reader that does not write its samples. */
+async function readWith(readSample: ReadSample, task: ReadTask): Promise<readonly UnreadableSample[]> {
   const { items, positions, key, memory, offset, size } = task
-  const readSample = await readerFor(task)
   const unreadable: UnreadableSample[] = []
   for (const [index, item] of items.entries()) {
     const to = new Uint8Array(memory, offset + index * size, size)
     const draws = positions && key && new Draws(key, positions[index]!)
+    let returned: unknown
     try {
-      await readSample(item, to, draws)
+      returned = await readSample(item, to, draws)
     } catch (error) {
-      unreadable.push({ index, reason: messageOf(error) })
+      unreadable.push({ index, reason: reasonIn(error) })
+      continue
     }
+    if (isSample(returned, memory))
+      throw moduleRefusal(
+        mentionOf(task),
+        'its reader returns a sample; let it write the bytes to its second argument, as by to.set(bytes)'
+      )
   }
   return unreadable
 }
 
-/** Throws INVALID_OPTION for a module that exports none, and any error of the module. */
-async function opened(path: string, options: unknown): Promise<ReadSample> {
-  const mention = { parameter: 'reader.module', module: isAbsolute(path) ? pathToFileURL(path).href : path }
+/** Whether a reader has returned what it was to write. It may return the place to which it has written. */
+function isSample(returned: unknown, memory: SharedArrayBuffer): boolean {
+  return ArrayBuffer.isView(returned) ? returned.buffer !== memory : Array.isArray(returned)
+}
+
+/** Opens a reader once per thread. */
+function readerFor(task: ReadTask): Promise<ReadSample> {
+  const { name, reader } = task
+  let opening = readers.get(name)
+  if (!opening) {
+    opening = opened(mentionOf(task), reader.options)
+    readers.set(name, opening)
+  }
+  return opening
+}
+
+function mentionOf({ reader: { module } }: ReadTask): ModuleMention {
+  return { parameter: 'reader.module', module: isAbsolute(module) ? pathToFileURL(module).href : module }
+}
+
+/** Throws INVALID_OPTION for a module that exports none, or whose `openReader` throws. */
+async function opened(mention: ModuleMention, options: unknown): Promise<ReadSample> {
   const exported = await ownModule(mention)
   const { openReader } = exported as { readonly openReader?: OpenReader }
   if (typeof openReader !== 'function')
@@ -57,18 +95,22 @@ async function opened(path: string, options: unknown): Promise<ReadSample> {
       mention,
       `it exports ${exportedNames(exported)}; export a function openReader, which returns one that reads a sample`
     )
-  const readSample: unknown = await openReader(options as never)
+  const readSample = await madeBy(openReader, options, mention)
   if (typeof readSample !== 'function')
     throw moduleRefusal(mention, `its openReader returns ${shown(readSample)}; return a function that reads a sample`)
   return readSample as ReadSample
 }
 
-/** Opens a reader once per thread. */
-function readerFor({ name, reader: { module, options } }: ReadTask): Promise<ReadSample> {
-  let reader = readers.get(name)
-  if (!reader) {
-    reader = opened(module, options)
-    readers.set(name, reader)
+async function madeBy(openReader: OpenReader, options: unknown, mention: ModuleMention): Promise<unknown> {
+  try {
+    return await openReader(options as never)
+  } catch (cause) {
+    throw moduleRefusal(mention, `its openReader throws: ${reasonIn(cause)}`, cause)
   }
-  return reader
+}
+
+/** In one line, with the place where a module of one's own has thrown it. */
+function reasonIn(error: unknown): string {
+  const place = isError(error) ? placeInOwnFile(error) : undefined
+  return `${messageOf(error).split('\n')[0]}${place === undefined ? '' : ` (at ${place})`}`
 }

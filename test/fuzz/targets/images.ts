@@ -4,6 +4,7 @@ import type { ImageRecipe } from '../../../src/data/images/image-reader.js'
 import { imageFolderPlan } from '../../../src/data/images/image-options.js'
 import readSamples from '../../../src/data/reader-thread.js'
 import { ArbalestError } from '../../../src/errors.js'
+import { unpackError } from '../../../src/runtime/errors-across-threads.js'
 import { photo } from '../../data/support/photos.js'
 import type { Choice } from '../support/choice.js'
 import { damaged } from '../support/damage.js'
@@ -51,7 +52,7 @@ async function asSample(file: string, choice: Choice): Promise<void> {
   const channels = choice.among([1, 3] as const)
   const { recipe } = imageFolderPlan({ size: SIDE, channels, ...(choice.happens(0.3) && { crop: false }) })
   const size = channels * SIDE * SIDE
-  const [bad] = await readSamples({
+  const result = await readSamples({
     reader: { module: READER, options: recipe satisfies ImageRecipe },
     name: JSON.stringify(recipe),
     items: [file],
@@ -60,6 +61,8 @@ async function asSample(file: string, choice: Choice): Promise<void> {
     offset: 0,
     size
   })
+  if ('refused' in result) throw unpackError(result.refused)
+  const [bad] = result.unreadable
   // As data: the job says it with the file's name.
   if (bad) throw new ArbalestError('DATA_CORRUPT', bad.reason)
 }
