@@ -3,7 +3,7 @@ import sharp, { type Sharp } from 'sharp'
 import type { ReadSample } from '../dataset.js'
 import type { Draws } from '../random.js'
 import { randomColourTransform, type ColourJitter } from './colour-jitter.js'
-import { pixelLimit, toPlanes } from './pixels.js'
+import { decodingOf, toPlanes } from './pixels.js'
 import { centralPart, centralRegion, randomRegion, type ImageSize, type RandomCrop, type Region } from './random-crop.js'
 
 /** How image files become samples (channels, size, size). */
@@ -46,7 +46,7 @@ export function openReader(recipe: ImageRecipe): ReadSample {
 
 /** The bytes of an image file as pixels (size, size, channels): the centre crop without draws. */
 export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: Draws): Promise<Buffer> {
-  const image = sharp(bytes, { failOn: 'error', limitInputPixels: pixelLimit(bytes.length) })
+  const image = sharp(bytes, decodingOf(bytes.length))
   const { autoOrient: size } = await image.metadata()
   return resizedRegion(image, size, regionOf(size, recipe, draws), recipe)
 }

@@ -1,3 +1,4 @@
+import type { SharpOptions } from 'sharp'
 import { GREY_WEIGHTS, type ColourTransform } from './colour-jitter.js'
 
 /** 33 megapixels, which take about 300 MB while an image is decoded: allowed for files of any size. */
@@ -8,8 +9,13 @@ const MAX_PIXELS_PER_BYTE = 1032
 const LIBVIPS_LIMIT = 0x3fff ** 2
 
 /** The most pixels that an image file of `bytes` bytes may have, so that a small file with a forged header cannot take gigabytes. */
-export function pixelLimit(bytes: number): number {
+function pixelLimit(bytes: number): number {
   return Math.min(LIBVIPS_LIMIT, Math.max(ALWAYS_ALLOWED, MAX_PIXELS_PER_BYTE * bytes))
+}
+
+/** How an image file of `bytes` bytes is decoded. What decoders only warn of, such as bytes between two parts of a JPEG, is no fault: other programs show such images, too. */
+export function decodingOf(bytes: number): SharpOptions {
+  return { failOn: 'error', limitInputPixels: pixelLimit(bytes) }
 }
 
 export interface PlaneOptions {

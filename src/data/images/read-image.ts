@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { invalidOption, messageOf } from '../../errors.js'
 import type { ImageEncoding, SampleEncoding } from '../../formats/encoding.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
-import { pixelLimit, toPlanes } from './pixels.js'
+import { decodingOf, toPlanes } from './pixels.js'
 
 /** The path of an image file, the bytes of one, or a stream of its bytes. */
 export type ImageSource = string | Uint8Array | AsyncIterable<Uint8Array>
@@ -35,7 +35,7 @@ export async function imageSample(image: ImageSource, sampleOrModel: readonly nu
     else pixels = await covering(bytes, { width, height, channels })
   } catch (cause) {
     const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
-    throw corruptFile(name, { expected: 'an image', found: messageOf(cause).replace(/:$/, ''), fix, cause })
+    throw corruptFile(name, { expected: 'an image', found: messageOf(cause).split('\n')[0]!.replace(/:$/, ''), fix, cause })
   }
   const sample = new Uint8Array(pixels.length)
   toPlanes(pixels, sample, { width, channels })
@@ -63,7 +63,7 @@ async function covering(
   { width, height, channels }: { readonly width: number; readonly height: number; readonly channels: 1 | 3 }
 ): Promise<Uint8Array> {
   const { default: sharp } = await import('sharp')
-  return sharp(bytes, { limitInputPixels: pixelLimit(bytes.length) })
+  return sharp(bytes, decodingOf(bytes.length))
     .autoOrient()
     .flatten({ background: 'white' })
     .resize(width, height, { fit: 'cover' })

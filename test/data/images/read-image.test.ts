@@ -105,6 +105,21 @@ describe('readImage', () => {
     )
   })
 
+  it('reads an image that decoders only warn of, as training does', async () => {
+    const whole = await photo('noon', 1).jpeg().toBuffer()
+    const tables = whole.indexOf(Buffer.of(0xff, 0xc4))
+    const odd = Buffer.concat([whole.subarray(0, tables), Buffer.of(0x12, 0x34), whole.subarray(tables)])
+    const encoding = { kind: 'image', resize: 16 } as const
+    for (const model of [{ input: [3, 16, 16] }, { input: [3, 16, 16], encoding }])
+      expect(await readImage(odd, model)).to.deep.equal(await readImage(whole, model))
+  })
+
+  it('says in one line why a damaged image cannot be read', async () => {
+    const whole = await photo('noon', 1).jpeg().toBuffer()
+    for (const model of [{ input: [3, 16, 16] }, { input: [3, 16, 16], encoding: { kind: 'image', resize: 16 } as const }])
+      await refused('DATA_CORRUPT', () => readImage(whole.subarray(0, 200), model), 'image: expected an image, found ')
+  })
+
   it('refuses what is no image, and samples that are none', async () => {
     const path = await folder.write('text.png', Buffer.from('no image'))
     await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'text.png')
