@@ -190,7 +190,7 @@ export class TrainedModel {
   /**
    * Measures loss, accuracy and [other metrics](#evaluationmetrics) on the test samples of a data set, normalised as in training, in several threads. A class has the number that the model has
    * for its name, if the model has all of the names. Throws SHAPE_MISMATCH if the samples do not suit the model, INVALID_OPTION for rows that were encoded otherwise than those of the training,
-   * for a text of other characters and for targets of a binary cross-entropy that are not from 0 to 1, and OUT_OF_MEMORY.
+   * for a text of other characters or tokens and for targets of a binary cross-entropy that are not from 0 to 1, and OUT_OF_MEMORY.
    */
   async evaluate(data: Dataset, options: EvaluateOptions = {}): Promise<Measurement> {
     if (!isDataset(data)) throw invalidOption('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')

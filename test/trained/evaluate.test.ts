@@ -6,6 +6,7 @@ import { gpt } from '../../src/model/zoo/index.js'
 import { loadModel } from '../../src/trained/load-model.js'
 import { Folder } from '../data/support/files.js'
 import { savedOf } from '../formats/support/saved-of.js'
+import { SMALL_MERGES, SMALL_VOCABULARY, smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { refused } from '../support/codes.js'
 
 const NAMES = ['cat', 'dog', 'emu']
@@ -37,6 +38,16 @@ describe('A trained model is measured', () => {
     )
     expect((await trained.evaluate(await text('abcab'))).samples).to.be.above(0)
     await refused('INVALID_OPTION', async () => trained.evaluate(await text('abdab')), 'its characters differ')
+  })
+
+  it('on no text of the tokens of another tokenizer', async () => {
+    const text = (json: string) => datasetFromText({ text: 'the other and '.repeat(40), context: 4, tokenizer: { json } })
+    const { encoding, classes } = await text(smallTokenizer())
+    const trained = await loadModel(savedOf(gpt({ input: [4], classes }, { layers: 1, heads: 1, width: 4 }), { encoding: encoding! }))
+    expect((await trained.evaluate(await text(smallTokenizer()))).samples).to.be.above(0)
+    const turned = Object.fromEntries(Object.entries(SMALL_VOCABULARY).map(([token, i]) => [token, i < 256 ? 255 - i : i]))
+    const other = smallTokenizer({ model: { type: 'BPE', unk_token: null, vocab: turned, merges: SMALL_MERGES } })
+    await refused('INVALID_OPTION', async () => trained.evaluate(await text(other)), 'its tokens are not those', 'openDataForModel')
   })
 
   it('on no rows that were encoded otherwise than those of its training', async () => {
