@@ -44,6 +44,13 @@ const classifyOptions = group({ top: option(whole({ min: 1 }), { default: 5 }) }
 /** Releases a replica when the model that owns it has been garbage-collected. */
 const collected = new FinalizationRegistry<() => void>((release) => release())
 
+/** Throws INVALID_OPTION for more or fewer names than a classifier has classes. */
+function checkNames({ name, loss }: Model, classNames: readonly string[] | undefined, program: Program): void {
+  const classes = program.values[program.named['output']!]!.shape.at(-1)
+  if (classNames && loss === 'softmaxCrossEntropy' && classNames.length !== classes)
+    throw invalidOption('classNames', classNames, `give ${classes} names, one for each class of model ${name}`)
+}
+
 /** The model that results from training. It computes in the thread of its caller. */
 export class TrainedModel {
   readonly #options: TrainedModelOptions
@@ -60,13 +67,14 @@ export class TrainedModel {
     })
   }
 
-  /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights or statistics that do not suit. */
+  /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights, statistics or names of classes that do not suit. */
   static of(
     { model, weights, statistics, normalisation, classNames, encoding }: SavedModel,
     place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
   ): TrainedModel {
     const trained = new TrainedModel({ ...place, model, normalisation, classNames, encoding })
     const { engine, program, replica } = place
+    checkNames(model, classNames, program)
     const vector = new Float32Array(program.parameters.elements)
     for (const { name, shape, canonical } of program.parameters.parameters) vector.set(dataOf(name, shape, weights), canonical)
     for (const { name, shape } of statisticsRead(program)) dataOf(name, shape, statistics)

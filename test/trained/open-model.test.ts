@@ -19,6 +19,12 @@ describe('A model is loaded', () => {
     await refused('INVALID_OPTION', () => loadModel({ ...saved, statistics: [null] } as never), 'tensor 0')
   })
 
+  it('with a name for each of its classes, or with none', async () => {
+    await loadModel({ ...saved, classNames: ['cat', 'dog'] })
+    for (const classNames of [['cat'], ['cat', 'dog', 'emu']])
+      await refused('INVALID_OPTION', () => loadModel({ ...saved, classNames }), 'classNames: received ["cat"', 'give 2 names')
+  })
+
   it('with the statistics of its batch norms, without which it predicts nothing of sense', async () => {
     const normed = savedOf(defineModel({ name: 'normed', input: [1, 1, 2], layers: [batchNorm2d({ name: 'norm' }), flatten(), linear(2)] }))
     const { 'norm.runningVariance': _, ...mean } = normed.statistics
