@@ -48,9 +48,17 @@ async function answer(request: ParquetRequest, buffer: AsyncBuffer): Promise<Par
   if (!('column' in request)) return { names, groups: metadata.row_groups.map((group) => Number(group.num_rows)) }
   const { column, begin: rowStart, end: rowEnd } = request
   let cells: readonly unknown[] = []
-  const onComplete = (rows: readonly (readonly unknown[])[]) => (cells = rows.map(([cell]) => cell))
+  const onComplete = (rows: readonly (readonly unknown[])[]) => (cells = rows.map(([cell]) => withNumbers(cell)))
   await parquetRead({ file: buffer, metadata, columns: [column], rowStart, rowEnd, compressors: bounded(compressors), onComplete })
   return { cells }
+}
+
+/** A cell with its whole numbers as JSON Lines has them: Parquet has 64-bit ones, of which float64 holds most. */
+function withNumbers(cell: unknown): unknown {
+  if (typeof cell === 'bigint') return Number.isSafeInteger(Number(cell)) ? Number(cell) : cell
+  if (Array.isArray(cell)) return cell.map(withNumbers)
+  if (typeof cell !== 'object' || cell === null || Object.getPrototypeOf(cell) !== Object.prototype) return cell
+  return Object.fromEntries(Object.entries(cell).map(([name, member]) => [name, withNumbers(member)]))
 }
 
 function bufferOf(handle: FileHandle, byteLength: number): AsyncBuffer {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { datasetByEncoding } from '../../../src/data/datasets.js'
@@ -73,6 +74,19 @@ describe('arbalest on a table', () => {
     expect(lines[0]).to.deep.equal({ note: 'a, b', area: '100', district: 'south', 'predicted price': price })
     const loaded = await loadModel(model)
     expect([...loaded.predict(rows)][0]).to.equal(price)
+  })
+
+  it('writes the whole numbers of Parquet as numbers, but for those that no number holds', async () => {
+    const columnData: ColumnSource[] = [
+      { name: 'area', data: [100n, 60n] },
+      { name: 'district', data: ['south', 'north'] },
+      { name: 'id', data: [7n, 9007199254740993n] }
+    ]
+    const parquet = await folder.write('new.parquet', Buffer.from(parquetWriteBuffer({ columnData })))
+    const { lines, stderr } = await run(['predict', model, parquet, '--json'])
+    expect(lines, stderr).to.have.lengthOf(2)
+    expect(lines[0]).to.deep.include({ area: 100, district: 'south', id: 7 })
+    expect(lines[1]).to.deep.include({ area: 60, district: 'north', id: '9007199254740993' })
   })
 
   it('takes the delimiter that a table has, to train, to predict and to measure', async () => {
