@@ -87,7 +87,8 @@ function jsonLine(row: Readonly<Record<string, unknown>>, added: readonly string
 
 /** As RFC 4180 has it. */
 function csvCell(value: unknown): string {
-  const cell = plainText(value) ?? ''
+  // plainText leaves out the blanks around a text.
+  const cell = typeof value === 'string' ? value : (plainText(value) ?? '')
   // What is piped on stays exact.
   const text = process.stdout.isTTY ? externalLines(cell) : cell
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -57,12 +57,13 @@ describe('arbalest on a table', () => {
       { note: 'a, b', area: 100, district: 'south' },
       { note: 'c', area: 60, district: 'unheard of' }
     ]
-    const csv = await folder.write('new.csv', Buffer.from('note,area,district\n"a, b",100,south\nc,60,unheard of\n'))
+    const csv = await folder.write('new.csv', Buffer.from('note,area,district\n"a, b",100,south\n c ,60,unheard of\n'))
     const { stdout, code, stderr } = await run(['predict', model, csv])
     expect(code, stderr).to.equal(0)
-    const [header, first] = stdout.split('\n') as [string, string]
+    const [header, first, second] = stdout.split('\n') as [string, string, string]
     expect(header).to.equal('note,area,district,predicted price')
     expect(first).to.match(/^"a, b",100,south,\d+/)
+    expect(second).to.match(/^ c ,60,unheard of,\d+/)
     const price = Number(first.split(',').at(-1))
     expect(price).to.be.within(220_000, 280_000)
     expect(stderr).to.equal(
