@@ -1,8 +1,7 @@
-import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
-import { printable, shown } from '../errors.js'
+import { printable } from '../errors.js'
 import { didYouMeanFile } from '../similar-files.js'
-import type { Dataset, StreamedSamples } from '../data/dataset.js'
+import type { Dataset } from '../data/dataset.js'
 import { datasetNames, isTextPath, readsText } from '../data/dataset-names.js'
 import { imageOptions } from '../data/images/image-options.js'
 import { isTablePath, tableExtensions } from '../data/tables/table-file.js'
@@ -11,8 +10,8 @@ import { tableOptions } from '../data/tables/table-options.js'
 import { foundAt } from '../formats/file-errors.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
-import { postingFault } from '../schema/postable.js'
 import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
+import { datasetFault, isDataset } from './dataset-fault.js'
 
 const datasetOrPath: Schema<Dataset | string> = either(
   [
@@ -108,45 +107,6 @@ function refuseAll(faults: Faults, group: string, options: unknown, reason: stri
   if (typeof options !== 'object' || options === null) return
   for (const [name, value] of Object.entries(options))
     if (value !== undefined) faults.refuse(`${group}.${name}`, value, `leave it out: ${reason}`)
-}
-
-/** Checks the properties that training cannot begin without; the functions that make a Dataset have checked the rest. */
-export function isDataset(value: unknown): boolean {
-  const { name, sample, classes, train, test } = Object(value) as Partial<Dataset>
-  const isCounted = (samples: { readonly count?: unknown } | undefined | null) => typeof samples?.count === 'number'
-  return typeof name === 'string' && Array.isArray(sample) && typeof classes === 'number' && isCounted(train) && isCounted(test)
-}
-
-type Unchecked<T> = { readonly [Name in keyof T]?: unknown }
-
-/** What is wrong with a Dataset that a program has made by hand, and how to fix it; undefined if nothing is. The functions that make one have checked it. */
-export function datasetFault(data: Dataset): string | undefined {
-  const { mean, std, augmentation } = data as Unchecked<Dataset>
-  for (const [name, value] of Object.entries({ mean, std }))
-    if (!(Symbol.iterator in Object(value))) return `${name}: received ${shown(value)}; give a number for each channel`
-  if (typeof augmentation !== 'object' || augmentation === null)
-    return `augmentation: received ${shown(augmentation)}; give { padding: 0, flip: false } for none`
-  for (const part of ['train', 'test'] as const) {
-    const samples = data[part]
-    const fault = 'reader' in samples ? streamedFault(samples, data) : undefined
-    if (fault !== undefined) return `${part}.${fault}`
-  }
-  return undefined
-}
-
-function streamedFault(samples: StreamedSamples, data: Dataset): string | undefined {
-  const { count, sample, classes, labels, items, reader } = samples as Unchecked<StreamedSamples>
-  if (!Array.isArray(items) || items.length !== count) return `items: give a list with the key of each of its ${shown(count)} samples`
-  // By its tag, for an array may be of another realm.
-  if (Object.prototype.toString.call(labels) !== '[object Int32Array]' || (labels as Int32Array).length !== count)
-    return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
-  if (String(sample) !== String(data.sample)) return `sample: received ${shown(sample)}; give ${shown(data.sample)}, the data set's`
-  if (classes !== data.classes) return `classes: received ${shown(classes)}; give ${data.classes}, the data set's`
-  const { module, options } = Object(reader) as { readonly module?: unknown; readonly options?: unknown }
-  if (typeof module !== 'string' || !(isAbsolute(module) || URL.canParse(module)))
-    return `reader.module: received ${shown(module)}; give the address of a module, such as new URL('./reader.js', import.meta.url).href`
-  const fault = postingFault(options)
-  return fault && `reader.options: ${fault}`
 }
 
 /** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder or a file that is there. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { Dataset, StreamedSamples } from '../../src/data/dataset.js'
-import { datasetFault } from '../../src/options/data.js'
+import { datasetFault } from '../../src/options/dataset-fault.js'
 import { settingsOf } from '../../src/options/settings.js'
 import { refused } from '../support/codes.js'
 
