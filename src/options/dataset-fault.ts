@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path'
 import type { Dataset, StreamedSamples } from '../data/dataset.js'
+import type { DatasetSpec } from '../engine/contract.js'
 import { shown } from '../errors.js'
 import { postingFault } from '../schema/postable.js'
 
@@ -14,27 +15,50 @@ type Unchecked<T> = { readonly [Name in keyof T]?: unknown }
 
 /** What is wrong with a Dataset that a program has made by hand, and how to fix it; undefined if nothing is. The functions that make one have checked it. */
 export function datasetFault(data: Dataset): string | undefined {
-  const { mean, std, augmentation } = data as Unchecked<Dataset>
+  const { mean, std, augmentation, classNames, classes } = data as Unchecked<Dataset>
   for (const [name, value] of Object.entries({ mean, std }))
     if (!(Symbol.iterator in Object(value))) return `${name}: received ${shown(value)}; give a number for each channel`
   if (typeof augmentation !== 'object' || augmentation === null)
     return `augmentation: received ${shown(augmentation)}; give { padding: 0, flip: false } for none`
+  if (classNames !== undefined && !(Array.isArray(classNames) && classNames.length === classes))
+    return `classNames: received ${shown(classNames)}; give a list of ${shown(classes)} names, one for each class`
   for (const part of ['train', 'test'] as const) {
-    const samples = data[part]
-    const fault = 'reader' in samples ? streamedFault(samples, data) : undefined
+    const fault = partFault(data[part], data)
     if (fault !== undefined) return `${part}.${fault}`
   }
   return undefined
 }
 
-function streamedFault(samples: StreamedSamples, data: Dataset): string | undefined {
-  const { count, sample, classes, labels, items, reader } = samples as Unchecked<StreamedSamples>
-  if (!Array.isArray(items) || items.length !== count) return `items: give a list with the key of each of its ${shown(count)} samples`
-  // By its tag, for an array may be of another realm.
-  if (Object.prototype.toString.call(labels) !== '[object Int32Array]' || (labels as Int32Array).length !== count)
-    return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
+function partFault(samples: Dataset['train'], data: Dataset): string | undefined {
+  const { sample, classes } = samples as Unchecked<Dataset['train']>
   if (String(sample) !== String(data.sample)) return `sample: received ${shown(sample)}; give ${shown(data.sample)}, the data set's`
-  if (classes !== data.classes) return `classes: received ${shown(classes)}; give ${data.classes}, the data set's`
+  if ((classes ?? 0) !== data.classes) return `classes: received ${shown(classes)}; give ${data.classes}, the data set's`
+  return 'reader' in samples ? streamedFault(samples) : storedFault(samples)
+}
+
+/** The engine compares the lengths of the arrays. */
+function storedFault({ count, samples, labels, targets, target, classes = 0, stride }: Unchecked<DatasetSpec>): string | undefined {
+  if (!['Uint8Array', 'Float32Array', 'Int32Array'].includes(kindOf(samples)))
+    return `samples: received ${shown(samples)}; give a Uint8Array of pixels, a Float32Array of numbers, or an Int32Array of tokens`
+  // The target of a window of a text is the window one token later.
+  if (stride !== undefined) return undefined
+  if (classes !== 0 && kindOf(labels) !== 'Int32Array')
+    return `labels: received ${shown(labels)}; give an Int32Array with the class of each of its ${shown(count)} samples`
+  if (classes !== 0) return undefined
+  if (kindOf(targets) !== 'Float32Array') return `targets: received ${shown(targets)}; give a Float32Array, or classes and labels`
+  return Array.isArray(target) ? undefined : `target: received ${shown(target)}; give the shape of one target`
+}
+
+/** By its tag, for an array may be of another realm. */
+function kindOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice('[object '.length, -1)
+}
+
+function streamedFault(samples: StreamedSamples): string | undefined {
+  const { count, labels, items, reader } = samples as Unchecked<StreamedSamples>
+  if (!Array.isArray(items) || items.length !== count) return `items: give a list with the key of each of its ${shown(count)} samples`
+  if (kindOf(labels) !== 'Int32Array' || (labels as Int32Array).length !== count)
+    return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
   const { module, options } = Object(reader) as { readonly module?: unknown; readonly options?: unknown }
   if (typeof module !== 'string' || !(isAbsolute(module) || URL.canParse(module)))
     return `reader.module: received ${shown(module)}; give the address of a module, such as new URL('./reader.js', import.meta.url).href`

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { datasetFromText } from '../../src/data/datasets.js'
 import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { Dataset, StreamedSamples } from '../../src/data/dataset.js'
 import { datasetFault } from '../../src/options/dataset-fault.js'
@@ -24,11 +25,41 @@ const data: Dataset = {
   augmentation: { padding: 0, flip: false }
 }
 
+const windows = await datasetFromText({ text: 'abcab'.repeat(20), context: 4 })
+
 describe('A data set that a program has made by hand', () => {
   it('has no fault where all is there, as one that is made of arrays', () => {
     expect(datasetFault(data)).to.equal(undefined)
     expect(datasetFault(datasetFromArrays({ sample: [1], samples: Float32Array.of(1, 2), labels: [0, 1], classes: 2 }))).to.equal(undefined)
     expect(datasetFault({ ...data, train: { ...samples, reader: { module: '/home/me/reader.js', options: {} } } })).to.equal(undefined)
+  })
+
+  const stored = datasetFromArrays({ sample: [1], samples: Float32Array.of(1, 2, 3), labels: [0, 1, 1], classes: 2 })
+  const numbers = datasetFromArrays({ sample: [1], samples: Float32Array.of(1, 2, 3), target: [1], targets: Float32Array.of(1, 2, 3) })
+
+  it('may have windows of a text, or targets', () => {
+    for (const each of [stored, numbers, windows]) expect(datasetFault(each)).to.equal(undefined)
+  })
+
+  for (const [name, whole, train, fault] of [
+    ['without samples', stored, { samples: undefined }, 'samples: received undefined; give a Uint8Array of pixels, a Float32Array'],
+    ['with samples in a list', stored, { samples: [1, 2] }, 'samples: received [1,2]; give a Uint8Array of pixels, a Float32Array'],
+    ['with doubles', stored, { samples: Float64Array.of(1, 2) }, 'samples: received Float64Array of 2 numbers; give a Uint8Array'],
+    ['without labels', stored, { labels: undefined }, 'labels: received undefined; give an Int32Array with the class of each of its 2'],
+    ['with its labels in a list', stored, { labels: [0, 1] }, 'labels: received [0,1]; give an Int32Array with the class of each of'],
+    ['without classes in a part', stored, { classes: undefined }, "classes: received undefined; give 2, the data set's"],
+    ['without targets', numbers, { targets: undefined }, 'targets: received undefined; give a Float32Array, or classes and labels'],
+    ['without the shape of a target', numbers, { target: undefined }, 'target: received undefined; give the shape of one target'],
+    ['with a text without tokens', windows, { samples: 'abc' }, 'samples: received "abc"; give a Uint8Array of pixels']
+  ] as const)
+    it(`is told what is wrong ${name} in memory`, () =>
+      expect(datasetFault({ ...whole, train: { ...whole.train, ...train } as never })).to.match(startingWith(`train.${fault}`)))
+
+  it('is told what is wrong with names of more or fewer classes', () => {
+    for (const classNames of [['cat'], ['cat', 'dog', 'emu'], 2])
+      expect(datasetFault({ ...stored, classNames } as Dataset)).to.match(
+        /^classNames: received .*; give a list of 2 names, one for each class$/
+      )
   })
 
   it('is refused by train with that', () =>

@@ -202,7 +202,8 @@ describe('a training job that fails', () => {
   it('refuses data that does not suit the model', async () => {
     await refused('SHAPE_MISMATCH', () => start({ model: 'lenet' }).finished, 'conv1')
     await refused('SHAPE_MISMATCH', () => start({ model: { ...tinyModel(), input: [1, 3, 3] } }).finished, '[1,2,2]', '[1,3,3]')
-    const fourClasses = { ...tinyData(), classes: 4 }
+    const { train: training, test: testing, ...about } = tinyData()
+    const fourClasses = { ...about, classes: 4, train: { ...training, classes: 4 }, test: { ...testing, classes: 4 } }
     await refused('SHAPE_MISMATCH', () => start({ data: fourClasses }).finished, '4 classes')
     await refused('DATA_NOT_FOUND', () => start({ data: 'mnist', dataDir: '/nowhere' }).finished, '/nowhere')
   })
