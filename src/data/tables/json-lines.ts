@@ -62,25 +62,35 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; r
   if (begun.trim() !== '') yield { text: begun, line: line + 1 }
 }
 
-/** The begin of a string, or a number. */
-const QUOTE_OR_NUMBER = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** The begin of a string, a number, or what Python writes for a number that is none. */
+const QUOTE_OR_NUMBER = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity/g
 const LONG = /^-?[1-9]\d{15,}$/
 
-/** The same JSON with whole numbers that float64 does not hold as strings, as CSV has them: of two ids that differ in their last digits one number would become. */
-function exactWholeNumbers(text: string): string {
-  if (!/\d{16}/.test(text)) return text
+/**
+ * The same row as JSON that keeps all of it: whole numbers that float64 does not hold as strings, as CSV has them, because of two ids that differ in their last digits one number would
+ * become; NaN as null, and Infinity as a string, of which JSON has none.
+ */
+function exactJson(text: string): string {
+  if (!/\d{16}|NaN|Infinity/.test(text)) return text
   let exact = ''
   let copied = 0
   QUOTE_OR_NUMBER.lastIndex = 0
   for (let found = QUOTE_OR_NUMBER.exec(text); found; found = QUOTE_OR_NUMBER.exec(text)) {
     const [token] = found
+    const other = token === '"' ? undefined : exactToken(token)
     if (token === '"') QUOTE_OR_NUMBER.lastIndex = endOfString(text, found.index)
-    else if (LONG.test(token) && !Number.isSafeInteger(Number(token))) {
-      exact += `${text.slice(copied, found.index)}"${token}"`
-      copied = found.index + token.length
-    }
+    if (other === undefined) continue
+    exact += text.slice(copied, found.index) + other
+    copied = found.index + token.length
   }
   return exact + text.slice(copied)
+}
+
+/** undefined for a number that JSON.parse reads as it is. */
+function exactToken(token: string): string | undefined {
+  if (token === 'NaN') return 'null'
+  const isExact = /^-?\d/.test(token) && (!LONG.test(token) || Number.isSafeInteger(Number(token)))
+  return isExact ? undefined : `"${token}"`
 }
 
 /** Behind the quote that ends the string that begins at `begin`. Not by a pattern: the stack of one does not hold a string of some megabytes. */
@@ -96,7 +106,7 @@ function objectIn(text: string, file: string, line: number): Readonly<Record<str
     corruptFile(file, { where: `line ${line}`, expected: 'a JSON object', found, fix: 'write one object a line', cause })
   let value: unknown
   try {
-    value = JSON.parse(exactWholeNumbers(text))
+    value = JSON.parse(exactJson(text))
   } catch (cause) {
     throw fault('text that is no JSON', cause)
   }

@@ -448,6 +448,20 @@ describe('datasetFromTable', () => {
     expect(encodeRows(encoding, [{ zone: '1234567890123456789', z: 1 }])).to.not.deep.equal(encodeRows(encoding, [{ zone: ids[0], z: 1 }]))
   })
 
+  it('reads what Python writes into JSON Lines for numbers that are none', async () => {
+    const row = (i: number) => `{"note": "NaN, -Infinity", "list": [NaN], "x": ${i % 5 === 0 ? 'NaN' : i / 2}, "y": ${i}}`
+    const lines = Array.from({ length: 40 }, (_, i) => row(i))
+    const { columns } = await read(lines.join('\n'), { target: 'y' }, 'python.jsonl')
+    expect(columns.map(({ kind, missing, reason }) => [kind, missing, reason])).to.deep.equal([
+      ['ignored', 0, 'all its values are "NaN, -Infinity"'],
+      ['ignored', 0, 'all its values are "[null]"'],
+      ['number', 8, undefined],
+      ['target', 0, 'a number']
+    ])
+    lines[7] = lines[7]!.replace('3.5', '-Infinity')
+    await refused('DATA_CORRUPT', () => read(lines.join('\n'), { target: 'y' }, 'python.jsonl'), 'line 8, column "x"', '"-Infinity"')
+  })
+
   it('keeps quotes, delimiters and line ends within cells', async () => {
     const { classNames } = await read('x,y\n1,"a, ""b""\nc"\n2,d\n3.5,d\n', { target: 'y' })
     expect(classNames).to.deep.equal(['a, "b"\nc', 'd'])
