@@ -5,7 +5,7 @@ import { messageOf } from '../../errors.js'
 import { openFile } from '../../node.js'
 import { endWithParent } from '../../runtime/end-with-parent.js'
 
-/** What the reader of a Parquet file asks its process for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
+/** What the reader of a Parquet file asks its process for: its columns, or the cells of one in rows `begin` to `end`, which lie in one row group. */
 export type ParquetRequest =
   { readonly file: string } | { readonly file: string; readonly column: string; readonly begin: number; readonly end: number }
 

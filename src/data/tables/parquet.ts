@@ -6,7 +6,7 @@ import { MEGABYTES, ParquetDecoder, type NoAnswer } from './parquet-decoder.js'
 import type { ParquetAnswer, ParquetRequest } from './parquet-process.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
-/** Cells of a row group, which is held as a whole while it is read. */
+/** Cells of a block, which is held as a whole. */
 const MOST_CELLS = 2 ** 24
 
 /** A column that takes longer to decode is forged: its runs claim more values than it has. */
@@ -14,36 +14,36 @@ const MILLISECONDS = 10_000
 const ROWS_A_MILLISECOND = 200
 
 /**
- * Reads a Parquet file with its row groups as blocks, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects. It is decoded in a
- * process with memory and time of its own, because a few damaged bytes can ask for any amount of both. Throws DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for row groups of more
- * than 16 million cells.
+ * Reads a Parquet file with its row groups as blocks, larger ones as several, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects.
+ * It is decoded in a process with memory and time of its own, because a few damaged bytes can ask for any amount of both. Throws DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for a
+ * column of a row group that takes too much to decode. `mostCells` of a block is for tests.
  */
-export async function readParquet(file: string, sink: TableSink, _: ReadTableOptions): Promise<void> {
+export async function readParquet(file: string, sink: TableSink, _: ReadTableOptions, mostCells = MOST_CELLS): Promise<void> {
   await checkRegularFile(file)
   const opened = await ask({ file })
   if (!('names' in opened)) return
   const { names, groups } = opened
   sink.header(names)
+  const mostRows = Math.max(1, Math.floor(mostCells / names.length))
   let begin = 0
   for (const rows of groups) {
-    if (rows === 0) continue
-    if (rows * names.length > MOST_CELLS)
-      throw tooLarge(file, `a row group has ${rows} rows of ${names.length} columns, more than ${MOST_CELLS} cells`)
-    const columns: (readonly unknown[])[] = []
-    for (const column of names) {
-      const found = await ask({ file, column, begin, end: begin + rows }, rows)
-      const cells = 'cells' in found ? found.cells : []
-      if (cells.length !== rows)
-        throw corruptFile(file, {
-          where: `column ${JSON.stringify(column)}`,
-          expected: `${rows} values in a row group`,
-          found: String(cells.length)
-        })
-      columns.push(cells)
+    for (let done = 0; done < rows; done += mostRows) {
+      const part = { begin: begin + done, end: begin + Math.min(rows, done + mostRows) }
+      const columns: (readonly unknown[])[] = []
+      for (const column of names) columns.push(await cellsOf({ file, column, ...part }, rows))
+      await sink.block({ rows: part.end - part.begin, columns })
     }
     begin += rows
-    await sink.block({ rows, columns })
   }
+}
+
+/** The cells of a column in some rows of a row group, which has so many. */
+async function cellsOf(request: Extract<ParquetRequest, { column: string }>, groupRows: number): Promise<readonly unknown[]> {
+  const { file, column, begin, end } = request
+  const found = await ask(request, groupRows)
+  const cells = 'cells' in found ? found.cells : []
+  if (cells.length === end - begin) return cells
+  throw corruptFile(file, { where: `column ${JSON.stringify(column)}`, expected: `${end - begin} values`, found: String(cells.length) })
 }
 
 function tooLarge(file: string, what: string): ArbalestError {

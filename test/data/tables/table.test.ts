@@ -4,6 +4,8 @@ import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import { type TableDataset } from '../../../src/data/tables/table.js'
 import { daysOf } from '../../../src/data/tables/cell.js'
 import { encodeRows, knowsValue } from '../../../src/data/tables/encode.js'
+import { readParquet } from '../../../src/data/tables/parquet.js'
+import type { RowBlock } from '../../../src/data/tables/row-block.js'
 import type { TableDatasetOptions } from '../../../src/data/tables/table-options.js'
 import type { ErrorCode } from '../../../src/errors.js'
 import type { TableEncoding } from '../../../src/formats/encoding.js'
@@ -395,6 +397,15 @@ describe('datasetFromTable', () => {
     const { encoding } = await read(csv(numbers.map((price) => ({ size: -price, price }))), { target: 'price' })
     const parquet = new Uint8Array(parquetWriteBuffer({ columnData }))
     expect((await read(parquet, { target: 'price' }, 'dictionary.parquet')).encoding).to.deep.equal(encoding)
+  })
+
+  it('reads a row group of Parquet that has many cells as several blocks', async () => {
+    const columnData = ['size', 'price'].map((name, column) => ({ name, data: Array.from({ length: 50 }, (_, row) => 100 * column + row) }))
+    const file = await folder.write('groups.parquet', Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 20 })))
+    const blocks: RowBlock[] = []
+    await readParquet(file, { header() {}, block: (block) => void blocks.push(block) }, {}, 15)
+    expect(blocks.map(({ rows }) => rows)).to.deep.equal([7, 7, 6, 7, 7, 6, 7, 3])
+    for (const [column, { data }] of columnData.entries()) expect(blocks.flatMap(({ columns }) => columns[column])).to.deep.equal(data)
   })
 
   it('reads a column of Parquet without any value, compressed by LZ4', async () => {
