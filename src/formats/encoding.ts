@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { invalidOption } from '../errors.js'
+import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { corruptFile } from './file-errors.js'
@@ -183,13 +184,17 @@ export function checkDescription(classNames: unknown, encodedBy: unknown): void 
 /** Of lists in lists: an encoding has its columns and their values. */
 const DEPTH = 8
 
+/** Values of JSON that a column has for each of its features, at most, and that an encoding has besides. */
+const VALUES_OF_FEATURE = 8
+const FURTHER_VALUES = 64
+
 /** An encoding that a file has as JSON; `sample` is the shape that it must give. Throws DATA_CORRUPT. */
 export function parseEncoding(text: string, file: string, sample: readonly number[]): SampleEncoding {
   const fault = (found: string, cause?: unknown) =>
     corruptFile(file, { where: 'metadata encoding', expected: `an encoding that gives (${sample.join(', ')})`, found, cause })
   let json: unknown
   try {
-    json = plainJson(parseStrictJson(text, { depth: DEPTH }))
+    json = plainJson(parseStrictJson(text, { depth: DEPTH, values: VALUES_OF_FEATURE * elements(sample) + FURTHER_VALUES }))
   } catch (cause) {
     throw fault('text that is no valid JSON', cause)
   }
