@@ -17,7 +17,8 @@ type Unchecked<T> = { readonly [Name in keyof T]?: unknown }
 export function datasetFault(data: Dataset): string | undefined {
   const { mean, std, augmentation, classNames, classes } = data as Unchecked<Dataset>
   for (const [name, value] of Object.entries({ mean, std }))
-    if (!(Symbol.iterator in Object(value))) return `${name}: received ${shown(value)}; give a number for each channel`
+    if (!(Array.isArray(value) && value.every(Number.isFinite)))
+      return `${name}: received ${shown(value)}; give a number for each channel, in a list`
   if (typeof augmentation !== 'object' || augmentation === null)
     return `augmentation: received ${shown(augmentation)}; give { padding: 0, flip: false } for none`
   if (classNames !== undefined && !(Array.isArray(classNames) && classNames.length === classes))

@@ -71,6 +71,8 @@ describe('A data set that a program has made by hand', () => {
 
   for (const [name, more, fault] of [
     ['without a mean', { mean: undefined }, 'mean: received undefined; give a number for each channel'],
+    ['with a mean in an array of its own', { mean: Float32Array.of(0.5) }, 'mean: received Float32Array of 1 number'],
+    ['with a std that is a text', { std: '0.5' }, 'std: received "0.5"; give a number for each channel, in a list'],
     ['without an augmentation', { augmentation: undefined }, 'augmentation: received undefined; give { padding: 0, flip: false } for none'],
     ['with too few keys', { train: { ...samples, items: ['a'] } }, 'train.items: give a list with the key of each of its 2 samples'],
     [
