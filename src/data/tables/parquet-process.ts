@@ -75,11 +75,14 @@ function bufferOf(handle: FileHandle, byteLength: number): AsyncBuffer {
   }
 }
 
-/** The metadata's length is the word before the last: a forged one must not be read. */
+/** The file ends with the metadata's length and a mark: a forged length must not be read. */
 async function checkTail(buffer: AsyncBuffer): Promise<void> {
   if (buffer.byteLength < 12) throw new Error(`${buffer.byteLength} bytes`)
-  const tail = new DataView(await buffer.slice(buffer.byteLength - 8))
-  const length = tail.getUint32(0, true)
+  const tail = await buffer.slice(buffer.byteLength - 8)
+  const mark = Buffer.from(tail, 4).toString('latin1')
+  if (mark === 'PARE') throw new Error('one whose metadata is encrypted')
+  if (mark !== 'PAR1') throw new Error('one that does not end in PAR1: it is cut short, or of another format')
+  const length = new DataView(tail).getUint32(0, true)
   if (length > Math.min(buffer.byteLength - 8, LARGEST_METADATA)) throw new Error(`metadata of ${length} bytes`)
 }
 

@@ -525,7 +525,9 @@ describe('datasetFromTable', () => {
 
   it('refuses damaged Parquet and JSON Lines, and other files', async () => {
     const parquet = new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 'a', data: [1, 2, 3] }] }))
-    await refused('DATA_CORRUPT', () => read(parquet.subarray(0, 20), { target: 'a' }, 'cut.parquet'), 'a Parquet file')
+    await refused('DATA_CORRUPT', () => read(parquet.subarray(0, 20), { target: 'a' }, 'cut.parquet'), 'a Parquet file', 'PAR1: it is cut')
+    const encrypted = Buffer.concat([parquet.subarray(0, -1), Buffer.from('E')])
+    await refused('DATA_CORRUPT', () => read(encrypted, { target: 'a' }, 'encrypted.parquet'), 'metadata is encrypted')
     await refused('DATA_CORRUPT', () => read('{"a":1}\n[2]\n', { target: 'a' }, 'list.jsonl'), 'line 2', 'a JSON object')
     await refused('DATA_CORRUPT', () => read('{"a":1}\n{"a":1,"b":2}\n', { target: 'a' }, 'keys.jsonl'), 'line 2', '"b"')
     await refused('DATA_NOT_FOUND', () => datasetFromTable({ file: join(folder.path, 'none.csv'), target: 'a' }), 'none.csv')
