@@ -1,9 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Dataset } from '../data/dataset.js'
 import { encodeRows, type TableRow } from '../data/tables/encode.js'
 import { encodeTexts } from '../data/texts/encode-texts.js'
 import { invalidOption } from '../errors.js'
-import type { LabelledEncoding, SampleEncoding } from '../formats/encoding.js'
+import type { SampleEncoding } from '../formats/encoding.js'
 
 type Samples = Float32Array | Uint8Array | Int32Array
 
@@ -18,26 +16,4 @@ export function encoded(encoding: SampleEncoding | undefined, given: Samples | r
     first,
     'the model was trained on neither a table nor texts: give samples as a Float32Array, Uint8Array or Int32Array'
   )
-}
-
-/** Refuses samples that mean other things than those of the training: rows of other means, scales or values, and texts of other tokens. Throws INVALID_OPTION. */
-export function checkEncodedAlike(model: string, own: SampleEncoding | undefined, { name, encoding }: Dataset): void {
-  if (!own || !encoding) return
-  const refused = (what: string) =>
-    invalidOption('data', name, `${what} those that model ${model} was trained on; open it with openDataForModel`)
-  if ('target' in own && 'target' in encoding && !isDeepStrictEqual(scalesOf(own), scalesOf(encoding)))
-    throw refused('its rows are not encoded as')
-  if (!isDeepStrictEqual(tokenizerOf(own), tokenizerOf(encoding))) throw refused('its tokens are not')
-}
-
-/** What a model has learnt by: the names of classes are compared by themselves. */
-function scalesOf(encoding: LabelledEncoding): readonly unknown[] {
-  const { target } = encoding
-  return [encoding.kind === 'table' ? encoding.columns : encoding.kind, target.kind === 'number' ? [target.mean, target.std] : target.kind]
-}
-
-/** The content of its tokenizer.json; undefined if it has none. */
-function tokenizerOf(encoding: SampleEncoding): unknown {
-  const { json } = ('tokenizer' in encoding && encoding.tokenizer) || {}
-  return json
 }

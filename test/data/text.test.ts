@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { tokenise } from '../../src/data/text.js'
+import { tokenise } from '../../src/data/characters.js'
 import { openDataset } from '../../src/data/open.js'
 import { refused } from '../support/codes.js'
 import { requireData } from '../support/data.js'
@@ -60,7 +60,7 @@ describe('datasetFromText', () => {
   it('costs few bytes a character', async () => {
     const characters = 2 ** 24
     const script = `
-      import { tokenise } from ${JSON.stringify(new URL('../../src/data/text.js', import.meta.url).href)}
+      import { tokenise } from ${JSON.stringify(new URL('../../src/data/characters.js', import.meta.url).href)}
       const { tokens, vocabulary } = await tokenise('long', () => ['abcdefgh'.repeat(${characters / 8})])
       console.log(tokens.length, vocabulary.length)`
     // A list of as many strings would need 8 bytes for each place alone.
