@@ -7,7 +7,7 @@ import { anything, kind, list, text, truth, whole } from '../schema/values.js'
 export interface ImportOptions {
   /**
    * Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore.
-   * The results may use PyTorch's `running_mean` and `running_var`.
+   * The results may use PyTorch's `running_mean` and `running_var`. If omitted, the names are the model's, all of them with a prefix such as `module.` or with none.
    */
   readonly names?: Readonly<Record<string, string>> | ((name: string) => string | undefined)
   /** Layers or parameters that get initial values instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */

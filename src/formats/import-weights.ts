@@ -116,8 +116,9 @@ function match(
   const sources = new Map<string, string>()
   const unused: string[] = []
   const clashes: string[] = []
+  const prefix = names === undefined ? prefixOf([...tensors.keys()], targets) : ''
   for (const theirs of tensors.keys()) {
-    const translated = translate(theirs, names)
+    const translated = translate(theirs.slice(prefix.length), names)
     if (translated === undefined || isBatchCounter(theirs)) continue
     const ours = fromPyTorchName(translated)
     if (reset.has(ours)) continue
@@ -127,6 +128,18 @@ function match(
     else sources.set(ours, theirs)
   }
   return { sources, unused, clashes }
+}
+
+/** What stands before every name of a file whose names are otherwise the model's, such as `module.` of PyTorch's DataParallel and `_orig_mod.` of a compiled model; else an empty text. */
+function prefixOf(theirs: readonly string[], targets: ReadonlyMap<string, Value>): string {
+  const [first = ''] = theirs
+  let prefix = ''
+  while (!theirs.some((name) => targets.has(fromPyTorchName(name.slice(prefix.length))))) {
+    const end = first.indexOf('.', prefix.length) + 1
+    prefix = first.slice(0, end)
+    if (end === 0 || !theirs.every((name) => name.startsWith(prefix))) return ''
+  }
+  return prefix
 }
 
 function translate(name: string, names: ImportOptions['names'] = {}): string | undefined {

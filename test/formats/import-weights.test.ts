@@ -118,6 +118,19 @@ describe('importing weights', function () {
     expect([...(await importing({ ...stateDict(), 'fc.bias': double })).parameters]).to.deep.equal(ALL)
   })
 
+  it('passes over what stands before all names, as PyTorch wraps a model', async () => {
+    for (const prefix of ['module.', '_orig_mod.', 'module._orig_mod.']) {
+      const wrapped = Object.fromEntries(Object.entries(stateDict()).map(([name, tensor]) => [prefix + name, tensor]))
+      const { parameters, statistics, unused } = await importing(wrapped)
+      expect([...parameters]).to.deep.equal(ALL)
+      expect([...statistics['bn.runningMean']!]).to.deep.equal([400, 401])
+      expect(unused).to.deep.equal([])
+      await refused('SHAPE_MISMATCH', () => importing({ ...wrapped, 'fc.bias': counted([3], 0) }), `${prefix}fc.bias of the file`)
+      const other = { 'conv.weight': `${prefix}conv.weight` }
+      await refused('SHAPE_MISMATCH', () => importing(wrapped, { names: other }), `${prefix}fc.bias of the file is not in the model`)
+    }
+  })
+
   it('translates names by a record or a function', async () => {
     const prefixed = Object.fromEntries(
       Object.entries(stateDict()).map(([name, tensor]) => [`module.${name.replace('fc.', 'head.')}`, tensor])
