@@ -1,23 +1,10 @@
-import { readdirSync, statSync, type Dirent, type Stats } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { ArbalestError } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { byName, type FileKind } from './file-kinds.js'
 import { Random } from './random.js'
-
-/** The files that are samples; others are ignored. */
-export interface FileKind {
-  /** In the plural, for messages. */
-  readonly what: string
-  /** In lower case, each with its dot. */
-  readonly extensions: ReadonlySet<string>
-}
-
-/** The files of a folder of images. */
-export const IMAGES: FileKind = {
-  what: 'images',
-  extensions: new Set(['.jpg', '.jpeg', '.jpe', '.png', '.webp', '.gif', '.tif', '.tiff', '.avif'])
-}
 
 /** The files of each class, in an order that depends only on their names. */
 export type Classes = ReadonlyMap<string, readonly string[]>
@@ -96,46 +83,6 @@ function holdOut(
       fix: `add ${what}, or put test ${what} into a folder test beside train`
     })
   return { train, test }
-}
-
-/** Levels of folders, and folders of all levels, in which `kindIn` looks: a folder of anything else may have any number. */
-const [LEVELS, FOLDERS] = [5, 256]
-
-/**
- * Finds the first folder with files of one of these kinds, and returns that kind. Subfolders come before the files beside them, which often only describe them. If a folder has several
- * kinds, the first in `kinds` counts. undefined if there are none, or the folder cannot be read. Follows links.
- */
-export function kindIn(folder: string, kinds: readonly FileKind[]): FileKind | undefined {
-  let looked = 0
-  const look = (path: string, levels: number): FileKind | undefined => {
-    if (levels === 0 || ++looked > FOLDERS) return undefined
-    const entries = entriesNow(path)
-    for (const { name, isFolder: goesOn } of entries) {
-      const found = goesOn ? look(join(path, name), levels - 1) : undefined
-      if (found) return found
-    }
-    const has = ({ extensions }: FileKind) => entries.some((each) => !each.isFolder && extensions.has(extname(each.name).toLowerCase()))
-    return kinds.find(has)
-  }
-  return look(folder, LEVELS)
-}
-
-function entriesNow(folder: string): readonly { readonly name: string; readonly isFolder: boolean }[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'))
-    return entries.sort((a, b) => byName(a.name, b.name)).map((entry) => ({ name: entry.name, isFolder: isFolderNow(folder, entry) }))
-  } catch {
-    return []
-  }
-}
-
-function isFolderNow(parent: string, entry: Dirent): boolean {
-  if (!entry.isSymbolicLink()) return entry.isDirectory()
-  try {
-    return statSync(join(parent, entry.name)).isDirectory()
-  } catch {
-    return false
-  }
 }
 
 /** The files of a kind in a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has none. */
@@ -224,9 +171,4 @@ async function followed(parent: string, entry: Dirent): Promise<Dirent | Stats |
 /** Not a pipe, whose reader waits for a writer, nor a socket or a device. A link that leads nowhere is read, so that an error names it. */
 function isReadable(target: Dirent | Stats | undefined): boolean {
   return target === undefined || target.isFile()
-}
-
-/** Compares code units, which is independent of the locale. */
-function byName(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -13,7 +13,7 @@ import { dataDirectory, dataName } from './open-options.js'
 import type { ReadTableOptions } from './tables/row-block.js'
 import { readTableOptions } from './tables/table-options.js'
 import { isTablePath } from './tables/table-file.js'
-import { holdsTexts } from './texts/text-folder.js'
+import { holdsTexts } from './file-kinds.js'
 
 /** What a trained model takes, and how its training data became that. */
 export interface ModelInput {

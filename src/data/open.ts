@@ -11,7 +11,7 @@ import { dataName, openDataOptions, openDatasetOptions, type OpenDataOptions, ty
 import { SOURCES, sourceOf } from './remote/sources.js'
 import { isTablePath, tableExtensions } from './tables/table-file.js'
 import type { TextDatasetOptions } from './text.js'
-import { holdsTexts } from './texts/text-folder.js'
+import { holdsTexts } from './file-kinds.js'
 
 /**
  * Opens a data set by its name, as `openDataset` does, or by a path: a text (.txt), as `datasetFromText` does; a table, as `datasetFromTable` does, or as `datasetFromTexts` does if

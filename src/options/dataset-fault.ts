@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import type { Dataset, StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { shown } from '../errors.js'
-import { postingFault } from '../schema/postable.js'
+import { postingFault } from '../schema/values.js'
 
 /** Checks the properties that training cannot begin without; the functions that make a Dataset have checked the rest. */
 export function isDataset(value: unknown): boolean {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { messageOf } from '../errors.js'
 import { listFromText, realFromText, truthFromText, wholeFromText, type FromText } from './from-text.js'
 
 /** What an option takes and gives; valibot's schema with our messages, each of which says how to fix the value. */
@@ -129,6 +130,16 @@ export function either<const Choices extends readonly Schema[]>(
 /** A schema that says what form its values have. */
 export function withForm<Input, Output>(schema: v.GenericSchema<Input, Output>, form: ValueForm): Schema<Input, Output> {
   return Object.assign(schema, { form })
+}
+
+/** What is wrong with a value that structured cloning cannot copy to another thread, and what to do about it; undefined for one that it can. */
+export function postingFault(value: unknown): string | undefined {
+  try {
+    structuredClone(value)
+    return undefined
+  } catch (error) {
+    return `it cannot be posted to a thread (${messageOf(error)}); use plain data and shared memory`
+  }
 }
 
 /** A text stands for itself. */

@@ -1,6 +1,7 @@
 import { check } from '../../schema/faults.js'
 import { text } from '../../schema/values.js'
-import { filesBelow, filesOf, IMAGES, type FileShare, type FileSplit } from '../class-folders.js'
+import { filesBelow, filesOf, type FileShare, type FileSplit } from '../class-folders.js'
+import { IMAGES } from '../file-kinds.js'
 
 /** Training images and test images, as `filesOf` finds them. */
 export function splitImages(path: string, share: FileShare): Promise<FileSplit> {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { datasetFromTexts } from '../../../src/data/datasets.js'
-import { holdsTexts } from '../../../src/data/texts/text-folder.js'
+import { holdsTexts } from '../../../src/data/file-kinds.js'
 import { Folder } from '../support/files.js'
 
 describe('A folder of texts', () => {
