@@ -150,9 +150,9 @@ describe('arbalest export, import, eval and predict', function () {
     const { tensors } = await readSafetensors(file)
     await writeSafetensors(
       at('theirs.safetensors'),
-      [...tensors].map(([name, tensor]) => [`net.${name}`, tensor] as const)
+      [...tensors].map(([name, tensor]) => [`net_${name}`, tensor] as const)
     )
-    await writeFile(at('names.json'), JSON.stringify(Object.fromEntries([...tensors.keys()].map((name) => [`net.${name}`, name]))))
+    await writeFile(at('names.json'), JSON.stringify(Object.fromEntries([...tensors.keys()].map((name) => [`net_${name}`, name]))))
     const out = at('ours.safetensors')
     const import_ = ['import', at('theirs.safetensors'), '--out', out, '--model', 'mlp', '--data', 'digits']
     expect((await run(import_)).stderr).to.match(/^SHAPE_MISMATCH: .*of the file is not in the model/)
