@@ -1,8 +1,11 @@
 import { isAbsolute } from 'node:path'
 import type { Dataset, StreamedSamples } from '../data/dataset.js'
+import { imageOptions } from '../data/images/image-options.js'
 import type { DatasetSpec } from '../engine/contract.js'
-import { shown } from '../errors.js'
-import { postingFault } from '../schema/values.js'
+import { messageOf, shown } from '../errors.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { oneOf, postingFault, type Schema } from '../schema/values.js'
 
 /** Checks the properties that training cannot begin without; the functions that make a Dataset have checked the rest. */
 export function isDataset(value: unknown): boolean {
@@ -11,11 +14,14 @@ export function isDataset(value: unknown): boolean {
   return typeof name === 'string' && Array.isArray(sample) && typeof classes === 'number' && isCounted(train) && isCounted(test)
 }
 
+const { threads, prefetch, cache } = imageOptions.entries
+const feedOptions = group({ threads, prefetch, cache, onBadSample: option(oneOf(['fail', 'skip'])) })
+
 type Unchecked<T> = { readonly [Name in keyof T]?: unknown }
 
 /** What is wrong with a Dataset that a program has made by hand, and how to fix it; undefined if nothing is. The functions that make one have checked it. */
 export function datasetFault(data: Dataset): string | undefined {
-  const { mean, std, augmentation, classNames, classes } = data as Unchecked<Dataset>
+  const { mean, std, augmentation, classNames, classes, feed } = data as Unchecked<Dataset>
   for (const [name, value] of Object.entries({ mean, std }))
     if (!(Array.isArray(value) && value.every(Number.isFinite)))
       return `${name}: received ${shown(value)}; give a number for each channel, in a list`
@@ -23,6 +29,10 @@ export function datasetFault(data: Dataset): string | undefined {
     return `augmentation: received ${shown(augmentation)}; give { padding: 0, flip: false } for none`
   if (classNames !== undefined && !(Array.isArray(classNames) && classNames.length === classes))
     return `classNames: received ${shown(classNames)}; give a list of ${shown(classes)} names, one for each class`
+  if (feed !== undefined) {
+    const fault = faultIn(feedOptions, feed, 'feed')
+    if (fault !== undefined) return fault
+  }
   for (const part of ['train', 'test'] as const) {
     const fault = partFault(data[part], data)
     if (fault !== undefined) return `${part}.${fault}`
@@ -50,6 +60,15 @@ function storedFault({ count, samples, labels, targets, target, classes = 0, str
   return Array.isArray(target) ? undefined : `target: received ${shown(target)}; give the shape of one target`
 }
 
+function faultIn(schema: Schema, value: unknown, path: string): string | undefined {
+  try {
+    check(schema, value, { path })
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
 /** By its tag, for an array may be of another realm. */
 function kindOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1)
@@ -57,7 +76,8 @@ function kindOf(value: unknown): string {
 
 function streamedFault(samples: StreamedSamples): string | undefined {
   const { count, labels, items, reader } = samples as Unchecked<StreamedSamples>
-  if (!Array.isArray(items) || items.length !== count) return `items: give a list with the key of each of its ${shown(count)} samples`
+  if (!Array.isArray(items) || items.length !== count || !items.every((key) => typeof key === 'string'))
+    return `items: give a list with the key of each of its ${shown(count)} samples, a text`
   if (kindOf(labels) !== 'Int32Array' || (labels as Int32Array).length !== count)
     return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
   const { module, options } = Object(reader) as { readonly module?: unknown; readonly options?: unknown }

@@ -74,6 +74,14 @@ describe('A data set that a program has made by hand', () => {
     ['with a mean in an array of its own', { mean: Float32Array.of(0.5) }, 'mean: received Float32Array of 1 number'],
     ['with a std that is a text', { std: '0.5' }, 'std: received "0.5"; give a number for each channel, in a list'],
     ['without an augmentation', { augmentation: undefined }, 'augmentation: received undefined; give { padding: 0, flip: false } for none'],
+    [
+      'with keys that are numbers',
+      { train: { ...samples, items: [0, 1] } },
+      'train.items: give a list with the key of each of its 2 samples'
+    ],
+    ['with no thread that reads', { feed: { threads: 0 } }, 'feed.threads: received 0; use a whole number from 1 to 1024'],
+    ['with a mistyped option of its feed', { feed: { onBadSample: 'Skip' } }, 'feed.onBadSample: received "Skip"'],
+    ['without a feed', { feed: null }, 'feed: received null'],
     ['with too few keys', { train: { ...samples, items: ['a'] } }, 'train.items: give a list with the key of each of its 2 samples'],
     [
       'with too few labels',
