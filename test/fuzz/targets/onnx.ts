@@ -16,7 +16,7 @@ const TOLERANCE = 1e-4
  */
 export function onnxTarget(): Target {
   return async (choice) => {
-    const input = choice.among([[3, 7, 6], [4, 5, 5], [1, 8, 8], [12]])
+    const input = choice.among([[3, 7, 6], [4, 5, 5], [1, 8, 8], [12], [6, 5]])
     const [layers] = fc.sample(randomLayers, { seed: choice.below(2 ** 31), numRuns: 1 })
     const model = defineModel({ name: 'any', input, layers: layers! })
     const normalisation = choice.happens(0.3) ? { mean: [0.4], std: [0.3] } : { mean: [], std: [] }
