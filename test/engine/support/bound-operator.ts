@@ -19,8 +19,8 @@ const GUARD = 64
 const RUBBISH = 0x7fc1_7fc1
 /** What a guard holds. Its words differ: an operator that computes with rubbish passes on one of its words, and would write to a guard what is there. */
 const GUARD_WORDS = Int32Array.from({ length: GUARD / 4 }, (_, i) => RUBBISH + i)
-/** By its number of words, for the same few are written again and again. */
-const rubbish = new Map<number, Int32Array>()
+/** The name of the value that is all memory. */
+const MEMORY = 'memory'
 /** The bits of bfloat16's negative zero: JavaScript has no such numbers, and reads their bits. */
 const NEGATIVE_ZERO_BF16 = 0x8000
 
@@ -73,6 +73,7 @@ export class BoundOperator {
     const inputs = this.#place(use.inputs, this.answer.inputs)
     const outputs = this.#place(use.outputs, this.answer.outputs, options.inPlace)
     const scratch = this.#values.scratch(this.answer.scratchBytes)
+    this.#values.addMemory()
     const batch = present({ ...use.inputs, ...use.outputs })[0]![1].shape[0]!
     const operator = { ...use, inputs, outputs, scratch, implementation: this.answer.implementation, flops: 0 }
     const program: Program = {
@@ -99,17 +100,18 @@ export class BoundOperator {
   }
 
   run(values: Values, position = 0): Outcome {
-    for (const value of this.#values.raw) this.#write(value, rubbishWithGuard(value.shape[0]!))
+    this.#write(this.#values.memory, this.#values.rubbish)
     for (const [name] of present(this.#case.inputs)) this.#writeNumbers(this.#values.at(name), values[name]!)
     engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 1000, position })
+    const memory = this.#read(this.#values.memory) as Int32Array<ArrayBuffer>
     const outputs: Values = {}
     const faults: string[] = []
     for (const [name] of present(this.#case.outputs)) {
       outputs[name] = new Float64Array(this.#read(this.#values.at(name)))
-      faults.push(...this.#faults(name, outputs[name]))
+      faults.push(...this.#faults(name, outputs[name], memory))
     }
-    for (const guard of this.#values.guards)
-      if (this.#read(guard).some((word, i) => word !== GUARD_WORDS[i])) faults.push(`${guard.name}: something was written`)
+    for (const { name, offset } of this.#values.guards)
+      if (GUARD_WORDS.some((word, i) => memory[offset / 4 + i] !== word)) faults.push(`behind ${name}: something was written`)
     return { outputs, faults }
   }
 
@@ -125,13 +127,12 @@ export class BoundOperator {
   }
 
   /** Lanes of padding hold zero: as many elements differ from zero in memory as in the canonical tensor. */
-  #faults(name: string, canonical: Float64Array): string[] {
-    const { type, bytes } = this.#values.at(name)
+  #faults(name: string, canonical: Float64Array, { buffer, byteOffset }: Int32Array<ArrayBuffer>): string[] {
+    const { type, bytes, placement } = this.#values.at(name)
     if (type === 'u8' || type === 'i32') return []
-    const { buffer, byteOffset } = this.#read(this.#values.at(rawName(name)))
     const Elements = { f64: Float64Array, f32: Float32Array, bf16: Uint16Array }[type]
-    const memory = new Elements(buffer as ArrayBuffer, byteOffset, bytes / Elements.BYTES_PER_ELEMENT)
-    const found = countNonZero(memory, type === 'bf16' ? NEGATIVE_ZERO_BF16 : 0)
+    const lanes = new Elements(buffer, byteOffset + placement.offset, bytes / Elements.BYTES_PER_ELEMENT)
+    const found = countNonZero(lanes, type === 'bf16' ? NEGATIVE_ZERO_BF16 : 0)
     const expected = countNonZero(canonical, 0)
     return found === expected ? [] : [`${name}: ${found - expected} lanes of padding are not zero`]
   }
@@ -157,18 +158,6 @@ function countNonZero(numbers: ArrayLike<number>, negativeZero: number): number 
   return count
 }
 
-function rubbishWithGuard(words: number): Int32Array {
-  let memory = rubbish.get(words)
-  if (memory === undefined) {
-    memory = new Int32Array(words).fill(RUBBISH)
-    memory.set(GUARD_WORDS, words - GUARD_WORDS.length)
-    rubbish.set(words, memory)
-  }
-  return memory
-}
-
-const rawName = (name: string): string => `${name} as it lies`
-
 function typeOf(port: Port, precision: Precision): ElementType {
   if (port.type === 'activation') return precision
   if (port.type === 'wide') return precision === 'f64' ? 'f64' : 'f32'
@@ -180,11 +169,10 @@ function layoutOf(port: Port, layout: string | null): string | null {
   return port.shape.length === 4 ? layout : 'plain'
 }
 
-/** Places values one behind the other in `activations`, each with a second value over the same bytes and a guard behind them, which is a third one. */
+/** Places values one behind the other in `activations`, each with a guard behind it. All of this memory is a value besides, of words. */
 class Builder {
   readonly placed: PlacedValue[] = []
-  readonly raw: PlacedValue[] = []
-  readonly guards: PlacedValue[] = []
+  readonly guards: { readonly name: string; readonly offset: number }[] = []
   end = 0
 
   at(name: string): PlacedValue {
@@ -194,33 +182,35 @@ class Builder {
   add(name: string, port: Port, answer: AnsweredTensor, over?: string): ValueId {
     const same = this.placed.find((value) => value.name === name)
     if (same) return same.id
-    const offset = over === undefined ? this.#reserve(answer.bytes) : this.at(over).placement.offset
-    const id = this.#push(name, port.shape, answer, offset)
-    this.#pushRaw(name, answer.bytes, offset)
-    return id
+    return this.#push(name, port.shape, answer, over === undefined ? this.#reserve(name, answer.bytes) : this.at(over).placement.offset)
   }
 
   scratch(bytes: number): { bytes: number; offset: number } {
-    if (bytes === 0) return { bytes, offset: 0 }
-    const offset = this.#reserve(bytes)
-    this.#pushRaw('scratch', bytes, offset)
-    return { bytes, offset }
+    return { bytes, offset: bytes === 0 ? 0 : this.#reserve('scratch', bytes) }
   }
 
-  #reserve(bytes: number): number {
+  /** After all others. */
+  addMemory(): void {
+    this.#push(MEMORY, [this.end / 4], { type: 'i32', layout: 'plain', bytes: this.end }, 0)
+  }
+
+  get memory(): PlacedValue {
+    return this.at(MEMORY)
+  }
+
+  /** What the memory holds before an operator writes to it. */
+  get rubbish(): Int32Array {
+    const words = new Int32Array(this.end / 4).fill(RUBBISH)
+    for (const { offset } of this.guards) words.set(GUARD_WORDS, offset / 4)
+    return words
+  }
+
+  #reserve(name: string, bytes: number): number {
     const offset = this.end
-    this.end += Math.ceil(bytes / 64) * 64 + GUARD
+    const guard = offset + Math.ceil(bytes / 64) * 64
+    this.guards.push({ name, offset: guard })
+    this.end = guard + GUARD
     return offset
-  }
-
-  #pushRaw(name: string, bytes: number, offset: number): void {
-    const guarded = Math.ceil(bytes / 64) * 64
-    this.raw.push(this.#pushWords(rawName(name), guarded + GUARD, offset))
-    this.guards.push(this.#pushWords(`behind ${name}`, GUARD, offset + guarded))
-  }
-
-  #pushWords(name: string, bytes: number, offset: number): PlacedValue {
-    return this.placed[this.#push(name, [bytes / 4], { type: 'i32', layout: 'plain', bytes }, offset)]!
   }
 
   #push(name: string, shape: readonly number[], { type, layout, bytes }: AnsweredTensor, offset: number): ValueId {

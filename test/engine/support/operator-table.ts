@@ -32,8 +32,13 @@ export interface OperatorRow {
   readonly backward: readonly BackwardRow[]
 }
 
-/** A case without its kind; `further` are ports of the backward operator alone. */
-export type Use = Omit<OperatorCase, 'kind'> & { readonly further?: Readonly<Record<string, Port | null>> }
+/** A case without its kind. */
+export interface Use extends Omit<OperatorCase, 'kind'> {
+  /** Ports of the backward operator alone. */
+  readonly further?: Readonly<Record<string, Port | null>>
+  /** One more combination of what other cases have: only `operators.slow.test.ts` runs it. */
+  readonly seldom?: boolean
+}
 
 const IMAGES = [
   [1, 1, 1, 2],
@@ -117,7 +122,9 @@ const batchNormCases = (inference: boolean): Use[] =>
       const statistics: Record<string, Port> = { mean: wide(c), variance: inference ? positive(c) : wide(c) }
       const x = { ...activation(...shape), draw: (u: number): number => 3 * u + 1 }
       const skipped = residual ? activation(...shape) : null
+      const large = LARGE_IMAGES.some((image) => image === shape)
       return {
+        seldom: large && !(relu && residual !== (most === undefined)),
         name: `${named(shape)}${relu ? ' with relu' : ''}${most === undefined ? '' : ` up to ${most}`}${residual ? ' with residual' : ''}${epsilon === 1e-5 ? '' : ` with epsilon ${epsilon}`}`,
         attributes: { epsilon, relu, ...(most !== undefined && { most }) },
         inputs: { x, gamma: positive(c), beta: wide(c), ...(inference ? statistics : {}), residual: skipped },
@@ -186,9 +193,10 @@ const foldCases: Use[] = [0, 1, 7].flatMap((batches) =>
 const spread = (size: number, shape: readonly number[]): Port => ({ ...activation(...shape), draw: (u) => size * (2 * u - 1) })
 
 const activationCases = (attributes: Attributes = {}): Use[] =>
-  [...IMAGES, ...FEATURES, [2, 5, 6]].flatMap((shape) =>
+  [...IMAGES, ...FEATURES, [2, 5, 6]].flatMap((shape, i) =>
     // Small numbers, and numbers so large that exponentials would overflow.
-    [1, 12, 200].map((size) => ({
+    [1, 12, 200].map((size, k) => ({
+      seldom: k !== i % 3,
       name: `${named(shape)} within ${size}`,
       attributes,
       inputs: { x: spread(size, shape) },

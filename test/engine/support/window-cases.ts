@@ -34,8 +34,16 @@ function convolution({ image, filters, kernel, stride = [1, 1], padding = [0, 0]
   }))
 }
 
+/** Every shape with bias or without, in turn, and every third with relu too; the whole table has all three of each. */
+const inTurn = (shapes: readonly Use[][]): Use[] =>
+  shapes.flatMap(([plain, biased, relu], i) => [
+    { ...plain!, seldom: i % 2 === 0 },
+    { ...biased!, seldom: i % 2 === 1 },
+    { ...relu!, seldom: i % 3 !== 0 }
+  ])
+
 /** Odd shapes first, then every network's own, then channel counts around the widths of vector registers. */
-export const convolutionCases: readonly Use[] = [
+export const convolutionCases: readonly Use[] = inTurn([
   convolution({ image: [1, 1, 1, 1], filters: 1, kernel: [1, 1] }),
   convolution({ image: [1, 1, 5, 5], filters: 1, kernel: [3, 3] }),
   convolution({ image: [2, 7, 6, 5], filters: 13, kernel: [3, 2], stride: [2, 1], padding: [1, 0] }),
@@ -65,10 +73,10 @@ export const convolutionCases: readonly Use[] = [
   ...[2, 8, 15, 17, 24, 31, 48, 70].map((channels) =>
     convolution({ image: [2, channels, 5, 6], filters: channels + 1, kernel: [3, 3], padding: [1, 1] })
   )
-].flat()
+])
 
 /** Shapes of which our own kernels take those without dilation, and odd ones. */
-export const dilatedCases: readonly Use[] = [
+export const dilatedCases: readonly Use[] = inTurn([
   convolution({ image: [2, 16, 9, 9], filters: 16, kernel: [3, 3], padding: [2, 2], dilation: [2, 2] }),
   convolution({ image: [1, 32, 8, 7], filters: 48, kernel: [3, 3], padding: [4, 1], dilation: [4, 1] }),
   convolution({ image: [2, 32, 9, 9], filters: 32, kernel: [3, 3], stride: [2, 2], padding: [2, 2], dilation: [2, 2] }),
@@ -77,7 +85,7 @@ export const dilatedCases: readonly Use[] = [
   convolution({ image: [2, 3, 11, 6], filters: 5, kernel: [3, 2], stride: [2, 1], padding: [1, 0], dilation: [3, 4] }),
   convolution({ image: [3, 5, 5, 5], filters: 7, kernel: [3, 3], dilation: [2, 2] }),
   convolution({ image: [2, 16, 4, 4], filters: 32, kernel: [1, 1], dilation: [2, 2] })
-].flat()
+])
 
 /** A filter of 3x3 for each channel, if nothing else is said. */
 const depthwise = (image: Convolution['image'], stride: Pair, rest: Partial<Convolution> = {}): Use[] =>
@@ -92,7 +100,7 @@ const grouped = (image: Convolution['image'], stride: Pair, width: number, paddi
   depthwise(image, stride, { groups: image[1] / width, padding })
 
 /** What the kernels for groups of few channels take, by stride, padding and edge, around the pieces of a row that they compute at once; then what they leave. */
-export const narrowGroupCases: readonly Use[] = [
+export const narrowGroupCases: readonly Use[] = inTurn([
   ...[1, 2].flatMap((each) => {
     const stride: Pair = [each, each]
     return [
@@ -123,10 +131,10 @@ export const narrowGroupCases: readonly Use[] = [
   depthwise([1, 16, 7, 7], [1, 1], { kernel: [3, 1], padding: [1, 0] }),
   depthwise([1, 16, 7, 7], [1, 1], { kernel: [5, 3], padding: [2, 1] }),
   depthwise([1, 16, 7, 7], [1, 1], { filters: 32 })
-].flat()
+])
 
 /** What the gradients for filters that do not fill blocks take: strides, and rows and columns around their tiles; then what they leave. */
-export const unfilledCases: readonly Use[] = [
+export const unfilledCases: readonly Use[] = inTurn([
   convolution({ image: [3, 3, 13, 11], filters: 30, kernel: [3, 4], stride: [2, 1] }),
   convolution({ image: [2, 21, 7, 9], filters: 6, kernel: [1, 1] }),
   convolution({ image: [2, 9, 8, 13], filters: 31, kernel: [3, 2], stride: [1, 2] }),
@@ -135,22 +143,22 @@ export const unfilledCases: readonly Use[] = [
   convolution({ image: [1, 17, 4, 16], filters: 22, kernel: [1, 3], stride: [1, 3] }),
   convolution({ image: [2, 4, 6, 6], filters: 20, kernel: [4, 3] }),
   convolution({ image: [2, 4, 8, 8], filters: 9, kernel: [3, 3] })
-].flat()
+])
 
 /** What the kernels over planes take: one register of outputs, an odd number and many; rows of one and of two pieces; more taps in a row than are summed at once, and one. */
-export const planeCases: readonly Use[] = [
+export const planeCases: readonly Use[] = inTurn([
   convolution({ image: [2, 5, 4, 10], filters: 9, kernel: [3, 3] }),
   convolution({ image: [1, 4, 6, 8], filters: 13, kernel: [1, 1] }),
   convolution({ image: [3, 3, 14, 22], filters: 7, kernel: [7, 7] }),
   convolution({ image: [2, 2, 9, 26], filters: 21, kernel: [4, 3] }),
   convolution({ image: [3, 1, 9, 11], filters: 5, kernel: [2, 4] })
-].flat()
+])
 
 /**
  * What the CUDA kernels by tiles take: every pair of their channel counts, tiles that an image does not fill, pixels that fill no group of 16, more tiles
  * than a cluster has under way, strides; then what they leave.
  */
-export const tileCases: readonly Use[] = [
+export const tileCases: readonly Use[] = inTurn([
   ...[16, 32, 64].flatMap((channels) =>
     [16, 32, 64].map((filters) => convolution({ image: [2, channels, 5, 7], filters, kernel: [3, 3], padding: [1, 1] }))
   ),
@@ -168,10 +176,10 @@ export const tileCases: readonly Use[] = [
   convolution({ image: [1, 16, 33, 32], filters: 16, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 32, 2, 33], filters: 16, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 16, 6, 6], filters: 48, kernel: [3, 3], padding: [1, 1] })
-].flat()
+])
 
 /** What the kernels for filters of 3x3 take: rows around the pieces that are computed at once, planes of several shares, images that are multiplied together and one that is left; images that are paired, few and many, odd and even; then what they leave. */
-export const wideCases: readonly Use[] = [
+export const wideCases: readonly Use[] = inTurn([
   ...[7, 8, 9, 11, 12, 13, 16, 17, 25, 33].map((width) =>
     convolution({ image: [2, 16, 4, width], filters: 32, kernel: [3, 3], padding: [1, 1] })
   ),
@@ -193,10 +201,10 @@ export const wideCases: readonly Use[] = [
   convolution({ image: [1, 16, 1, 16], filters: 16, kernel: [3, 3], padding: [1, 1] }),
   convolution({ image: [1, 16, 9, 16], filters: 16, kernel: [3, 3], padding: [1, 0] }),
   convolution({ image: [1, 16, 9, 16], filters: 16, kernel: [3, 3], padding: [1, 1], stride: [2, 1] })
-].flat()
+])
 
 /** What the kernel for weights of 1x1 takes: one block of channels and groups of blocks, blocks that are not full, one pixel, pixels that pair across images, several chunks of pixels, the last of an odd number; strides; then what it leaves. */
-export const pointwiseCases: readonly Use[] = [
+export const pointwiseCases: readonly Use[] = inTurn([
   convolution({ image: [1, 16, 1, 1], filters: 32, kernel: [1, 1] }),
   convolution({ image: [3, 32, 1, 1], filters: 16, kernel: [1, 1] }),
   convolution({ image: [2, 32, 7, 7], filters: 48, kernel: [1, 1] }),
@@ -209,22 +217,24 @@ export const pointwiseCases: readonly Use[] = [
   convolution({ image: [2, 3, 21, 23], filters: 17, kernel: [1, 1] }),
   convolution({ image: [2, 16, 5, 5], filters: 16, kernel: [1, 1], padding: [1, 0] }),
   convolution({ image: [2, 32, 5, 5], filters: 32, kernel: [1, 1], groups: 2 })
-].flat()
+])
 
 /** What the kernels for small images take: every side, one image, as many as are computed at once, and more than are summed in the nearest cache. */
-export const smallImageCases: readonly Use[] = (
-  [
-    [1, 2],
-    [2, 2],
-    [5, 2],
-    [37, 2],
-    [1, 3],
-    [5, 3],
-    [15, 3],
-    [1, 4],
-    [11, 4]
-  ] as const
-).flatMap(([n, side]) => convolution({ image: [n, 32, side, side], filters: 48, kernel: [3, 3], padding: [1, 1] }))
+export const smallImageCases: readonly Use[] = inTurn(
+  (
+    [
+      [1, 2],
+      [2, 2],
+      [5, 2],
+      [37, 2],
+      [1, 3],
+      [5, 3],
+      [15, 3],
+      [1, 4],
+      [11, 4]
+    ] as const
+  ).map(([n, side]) => convolution({ image: [n, 32, side, side], filters: 48, kernel: [3, 3], padding: [1, 1] }))
+)
 
 interface Pooling {
   readonly image: readonly [n: number, c: number, h: number, w: number]
