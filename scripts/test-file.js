@@ -14,15 +14,25 @@ const MOCHA = fileURLToPath(new URL('../node_modules/mocha/bin/mocha.js', import
 const REPORTER = fileURLToPath(new URL('test-reporter.cjs', import.meta.url))
 
 /**
- * Runs a compiled test file in a mocha process of its own, so that a crash of the native engine affects the tests of this file only. Resolves with its
+ * Runs compiled test files in a mocha process of their own, so that a crash of the native engine affects the tests of these files only. Resolves with their
  * totals and output. `faults` has a line for each fault of the process: a crash, a hang, a handle that was not closed.
  */
-export function runTestFile(file, { cwd, mochaOptions, silence = SILENCE_MS }) {
+export function runTestFiles(files, { cwd, mochaOptions, silence = SILENCE_MS }) {
   const began = performance.now()
   const colour = process.stdout.isTTY ? ['--color'] : []
   const mocha = fork(
     MOCHA,
-    ['--reporter', REPORTER, '--timeout', String(TEST_TIMEOUT_MS), '--slow', '2000', ...colour, ...mochaOptions, join(cwd, file)],
+    [
+      '--reporter',
+      REPORTER,
+      '--timeout',
+      String(TEST_TIMEOUT_MS),
+      '--slow',
+      '2000',
+      ...colour,
+      ...mochaOptions,
+      ...files.map((file) => join(cwd, file))
+    ],
     { cwd, env: withoutNohup(process.env), stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
   )
   const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', processorSeconds: 0 }

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { jobs } from './jobs.js'
-import { runTestFile } from './test-file.js'
+import { runTestFiles } from './test-file.js'
 
 /** The memory, in bytes, of a test file with its threads and processes. */
 const MEMORY_OF_A_FILE = 2e9
@@ -14,6 +14,25 @@ const MEMORY_OF_A_FILE = 2e9
 const ALONE = /\.alone\.(slow\.)?test\.ts$/
 const SLOW = /\.slow\.test\.ts$/
 const EXPENSIVE_SHOWN = 10
+/**
+ * Folders whose files take little longer than a process takes to start: the files of each folder run in one process, one after the other, but for those of
+ * LONGEST_FIRST. None of them leaves anything behind in its process, or crashes it on purpose.
+ */
+const IN_ONE_PROCESS = [
+  'test/actors',
+  'test/checkpoints',
+  'test/compiler',
+  'test/data',
+  'test/formats',
+  'test/hosts',
+  'test/learner',
+  'test/model',
+  'test/observe',
+  'test/options',
+  'test/trained',
+  'test/tuner',
+  'bench/src/test'
+]
 /**
  * Files that take more than about 15 seconds, the longest first: whether they compute or wait. They start first, so that all processes end at about the
  * same time. The seconds beside the files' names, and the last lines of a run, show what to change here.
@@ -91,13 +110,16 @@ function hasBench() {
 }
 
 async function runTests() {
-  const files = chosenFiles().sort((a, b) => startRank(a) - startRank(b))
-  const together = files.filter(({ source }) => !ALONE.test(source)).map((file) => () => runFile(file))
+  const files = chosenFiles()
+  const beside = files.filter(({ source }) => !ALONE.test(source))
+  const together = processes(beside)
+    .sort((a, b) => startRank(a) - startRank(b))
+    .map((process) => () => runProcess(process))
   // After the types of both packages, because the rules with types read the output of the compiler.
   if (!flags.includes('--no-lint')) together.unshift(lint)
   // One more than there are cores, because many tests wait for a process to end or for a deadline.
   await runAll(together, jobs(MEMORY_OF_A_FILE) + 1)
-  const alone = files.filter(({ source }) => ALONE.test(source)).map((file) => () => runFile(file))
+  const alone = files.filter(({ source }) => ALONE.test(source)).map((file) => () => runProcess(oneFile(file)))
   await runAll(alone, 1)
   costs.sort((a, b) => b.processorSeconds - a.processorSeconds)
   const all = costs.reduce((sum, { processorSeconds }) => sum + processorSeconds, 0)
@@ -114,8 +136,24 @@ async function runAll(tasks, atOnce) {
   await Promise.all(Array.from({ length: atOnce }, takeTurns))
 }
 
-async function runFile({ source, compiled }) {
-  const result = await runTestFile(compiled, { cwd: root, mochaOptions })
+/** What runs in each process: a file, or the files of a folder. */
+function processes(files) {
+  const folderOf = ({ source }) =>
+    LONGEST_FIRST.includes(source) || SLOW.test(source) ? undefined : IN_ONE_PROCESS.find((folder) => source.startsWith(`${folder}/`))
+  const apart = files.filter((file) => folderOf(file) === undefined)
+  const within = IN_ONE_PROCESS.map((folder) => ({
+    source: folder,
+    compiled: files.filter((file) => folderOf(file) === folder).map(({ compiled }) => compiled)
+  }))
+  return [...apart.map(oneFile), ...within.filter(({ compiled }) => compiled.length > 0)]
+}
+
+function oneFile({ source, compiled }) {
+  return { source, compiled: [compiled] }
+}
+
+async function runProcess({ source, compiled }) {
+  const result = await runTestFiles(compiled, { cwd: root, mochaOptions })
   const { passed, failed, skipped, faults, seconds } = result
   for (const count of Object.keys(total)) total[count] += result[count]
   skipReasons.push(...result.skipReasons)
@@ -123,7 +161,8 @@ async function runFile({ source, compiled }) {
   if (result.failedTests !== '') failedTests.push(`${source}${result.failedTests}`)
   costs.push({ source, processorSeconds: result.processorSeconds })
   // With --grep most files have no tests.
-  if (passed + failed + skipped + faults.length > 0) console.log(`\n${source} (${seconds.toFixed(1)} s)\n${result.output.trimEnd()}`)
+  if (passed + failed + skipped + faults.length > 0)
+    console.log(`\n${source} (${seconds.toFixed(1)} s, ${result.processorSeconds.toFixed(1)} s of processors)\n${result.output.trimEnd()}`)
 }
 
 function lint() {

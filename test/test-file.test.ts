@@ -8,15 +8,18 @@ interface Result {
   readonly failed: number
   readonly faults: readonly string[]
 }
-type RunTestFile = (file: string, options: { cwd: string; mochaOptions: readonly string[]; silence: number }) => Promise<Result>
+type RunTestFiles = (
+  files: readonly string[],
+  options: { cwd: string; mochaOptions: readonly string[]; silence: number }
+) => Promise<Result>
 
 /** What scripts/test.js runs each test file by. */
 describe('A test file in a process of its own', () => {
   let folder: string
-  let runTestFile: RunTestFile
+  let runTestFiles: RunTestFiles
   before(async () => {
     const script = new URL('../../scripts/test-file.js', import.meta.url)
-    ;({ runTestFile } = (await import(script.href)) as { runTestFile: RunTestFile })
+    ;({ runTestFiles } = (await import(script.href)) as { runTestFiles: RunTestFiles })
     folder = mkdtempSync(join(tmpdir(), 'test-file-'))
   })
   after(() => rmSync(folder, { recursive: true }))
@@ -25,7 +28,7 @@ describe('A test file in a process of its own', () => {
   const blocking = async (timeout: number, milliseconds: number): Promise<Result> => {
     const body = `this.timeout(${timeout}); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${milliseconds})`
     writeFileSync(join(folder, 'blocks.cjs'), `it('blocks', function () { ${body} })`)
-    return runTestFile('blocks.cjs', { cwd: folder, mochaOptions: [], silence: 1000 })
+    return runTestFiles(['blocks.cjs'], { cwd: folder, mochaOptions: [], silence: 1000 })
   }
 
   it('may be silent for as long as its test has given itself', async () => {
