@@ -10,6 +10,7 @@ import { train } from '../../src/run/train.js'
 import { Folder } from '../data/support/files.js'
 import { PHOTO_CLASSES, writePhotos } from '../data/support/photos.js'
 import { refused } from '../support/codes.js'
+import { itSeldom } from '../support/seldom.js'
 import { openDataForModel } from '../../src/data/data-for-model.js'
 import { imageFolder } from '../../src/data/datasets.js'
 import { loadModel } from '../../src/trained/load-model.js'
@@ -103,7 +104,7 @@ describe('Training on a folder of images', function () {
     expect(finished.iterations).to.equal(9)
   })
 
-  it('goes on from a checkpoint with the very batches that a run in one piece has', async () => {
+  itSeldom('goes on from a checkpoint with the very batches that a run in one piece has', async () => {
     await using place = await Folder.make()
     const run = { data: photos, optimiser: { learningRate: 0.05, milestones: [100] }, checkpoint: { dir: join(place.path, 'run') } }
     const until = { steps: 24 }
