@@ -18,7 +18,7 @@ export const SHORT: TrainOptions = {
   batch: 8,
   seed: 5,
   until: { steps: 30 },
-  evaluateEvery: 0.05
+  evaluateEvery: 0.15
 }
 
 let runs = 0
