@@ -57,7 +57,7 @@ describe(`The CUDA backend (${DEVICE})`, () => {
       expectAsOnCpu(training, tolerance)
     })
 
-  for (const training of [lenet, resnet, ofManyLabels(), ofTokens()]) {
+  for (const training of [lenet, { ...resnet, calls: 2 }, ofManyLabels(), ofTokens()]) {
     it(`trains ${training.model.name} in bfloat16 about as in float32`, function () {
       this.timeout(120_000)
       const expected = losses('cpu', 'f32', training)
@@ -141,12 +141,12 @@ describe(`The CUDA backend (${DEVICE})`, () => {
   })
 
   it('computes beside the rest of a recorded step what it computes in turn in one that is not', () => {
-    const training = { ...resnet, calls: 5, steps: 1 }
+    const training = { ...resnet, batch: 2, calls: 3, steps: 1 }
     expect(losses(DEVICE, 'bf16', training)).to.deep.equal(losses(DEVICE, 'bf16', { ...training, anew: true }))
   })
 
   for (const training of [
-    { ...resnet, calls: 2, steps: 1 },
+    { ...resnet, batch: 2, calls: 2, steps: 1 },
     { ...ofTokens(), calls: 2 }
   ])
     it(`trains ${training.model.name} in bfloat16 to the same bits, whichever threads are the first`, function () {
@@ -189,8 +189,8 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     it(`has every operator of every model of the zoo in ${precision}`, () => {
       for (const name of Object.keys(zoo)) {
         const model = modelNamed(name, familyOf(name)!.usual)
-        for (const mode of ['train', 'evaluate', 'predict'] as const)
-          compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode, precision })
+        // An evaluation has the loss of the one, and else the operators of the other.
+        for (const mode of ['train', 'predict'] as const) compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode, precision })
       }
     })
   }
