@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { itSeldom } from '../support/seldom.js'
 import { messagedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/messaged-run.js'
 
 describe('a run that several threads talk to at random times', () => {
-  it('answers every ask, ends right, and is repeated and resumed to the same weights', async () => {
+  itSeldom('answers every ask, ends right, and is repeated and resumed to the same weights', async function (this: Mocha.Context) {
+    this.timeout(120_000)
     const run = await messagedRun(90)
     const answered = run.chatter.reduce((sum, each) => sum + each.answered, 0)
     expect(answered).above(60)
@@ -11,7 +13,7 @@ describe('a run that several threads talk to at random times', () => {
     await expectRepeated(run)
     await expectResumed(run)
     remove(run)
-  }).timeout(120_000)
+  })
 
   it('goes on from where SIGKILL has left it to the weights of the run that does the same undisturbed', () =>
     expectSurvivesKills([{ seed: 1, checkpoints: 1 }])).timeout(120_000)

@@ -1,11 +1,12 @@
 import { expect } from 'chai'
+import { ifSeldom } from '../support/seldom.js'
 import { stepsOf } from './support/large-model.js'
 
 describe('the models for photographs', function () {
   this.timeout(300_000)
 
   for (const [model, side] of [
-    ['resnet50', 224],
+    ...ifSeldom(['resnet50', 224] as const),
     ['resnet18', 64],
     ['vgg16', 32],
     ['mobilenet_v2', 32],

@@ -4,14 +4,15 @@ import { usableCores } from '../../../src/engine/machine.js'
 import { explain, train, type TrainOptions } from '../../../src/index.js'
 import { refused } from '../../support/codes.js'
 import { DiskFolder } from '../../support/disk-folder.js'
+import { seldom } from '../../support/seldom.js'
 import { FORGETFUL } from '../support/forgetful.js'
 import { expectSameWeightsMoving, limitedRun, moving } from '../support/limited-run.js'
 
 const base = FORGETFUL
 
 const CASES: Readonly<Record<string, Partial<TrainOptions>>> = {
-  'a learner': {},
-  'learners that share arenas': { learners: 2 * usableCores(), batch: 8, until: { steps: 2 } }
+  'learners that share arenas': { learners: 2 * usableCores(), batch: 8, until: { steps: 2 } },
+  ...(seldom.tested && { 'a learner': {} })
 }
 
 describe('a folder to which values are moved', function () {
@@ -49,7 +50,7 @@ describe('a folder to which values are moved', function () {
 
   it('is explained: what moves, and what that costs', async () => {
     await using folder = await DiskFolder.make()
-    const asked = { model: 'resnet20', batch: 32, flopsPerSecond: 1e11, bytesPerSecond: 1e10 } as const
+    const asked = { model: base.model, batch: 32, flopsPerSecond: 1e11, bytesPerSecond: 1e10 } as const
     const alone = await explain(asked)
     const { floorBytes } = await explain({ ...asked, spill: folder.path })
     expect(floorBytes).to.be.below(alone.floorBytes)

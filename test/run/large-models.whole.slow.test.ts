@@ -1,0 +1,2 @@
+import '../support/whole-table.js'
+import './large-models.test.js'

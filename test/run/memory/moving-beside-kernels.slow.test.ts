@@ -1,0 +1,2 @@
+import '../../support/whole-table.js'
+import './moving-beside-kernels.test.js'
