@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheFolder } from '../../src/data/cache-folder.js'
+import { seldom } from '../support/seldom.js'
 import { BackgroundCommand } from './background-command.js'
 import { blocksOf, type Block } from './page.js'
 import { few, settings } from './settings.js'
@@ -35,6 +36,8 @@ const pages = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true
   .sort()
   .map((page) => ({ page, blocks: blocksOf(page, readFileSync(join(ROOT, page), 'utf8')) }))
 
+const isTested = (page: string) => seldom.tested || settings[page]?.seldom !== true
+
 describe('The code of the pages', () => {
   // Inside the package, where its own name leads to what is built.
   let folder: string
@@ -46,7 +49,7 @@ describe('The code of the pages', () => {
     const sources: string[] = []
     for (const { page, blocks } of pages) {
       mkdirSync(join(folderOf(page), 'home'), { recursive: true })
-      await settings[page]?.prepare?.(folderOf(page))
+      if (isTested(page)) await settings[page]?.prepare?.(folderOf(page))
       for (const block of blocks) {
         if (block.mark === 'not-run' || block.language === 'sh' || block.language === '') continue
         const file = join(folderOf(page), block.file)
@@ -64,7 +67,7 @@ describe('The code of the pages', () => {
 
   for (const { page, blocks } of pages) {
     const runnable = blocks.filter(({ language, mark }) => RUN.includes(language) && mark !== 'not-run' && mark !== 'compiled')
-    if (runnable.length === 0) continue
+    if (runnable.length === 0 || !isTested(page)) continue
 
     it(`of ${page} runs`, async function () {
       this.timeout(SECONDS * 1000 * (runnable.length + 1))

@@ -17,6 +17,8 @@ export interface PageSettings {
   readonly smaller?: readonly (readonly [RegExp, string])[]
   /** The blocks train on all digits: `prints` has an accuracy that few cannot reach. */
   readonly allDigits?: true
+  /** The blocks run in `blocks.slow.test.ts`. What they do is tested elsewhere too, and here they are compiled. */
+  readonly seldom?: true
   /** What the blocks print, all together. */
   readonly prints?: RegExp
 }
@@ -69,6 +71,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   },
   'docs/errors.md': { prints: /^INVALID_OPTION .*batch: received -1/m },
   'docs/runs.md': {
+    seldom: true,
     smaller: [
       [/epochs: 30/, 'steps: 20'],
       [/steps: 300 }/, 'steps: 100 }, evaluateEvery: 100'],
@@ -78,6 +81,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     prints: /(?:name: 'arbalest\.run'.*){2}/s
   },
   'docs/text.md': {
+    seldom: true,
     first: `mkdir -p ~/data/tinyshakespeare && yes 'ROMEO: It is the east.' | head -n 400 >~/data/tinyshakespeare/input.txt`,
     prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
     smaller: [
@@ -87,6 +91,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     ]
   },
   'docs/memory.md': {
+    seldom: true,
     prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
     smaller: [
       [/--data digits/g, few.flags.map((flag) => `'${flag}'`).join(' ')],
@@ -121,8 +126,15 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     ],
     prints: /(?=.*(?:goes on|resumed|from checkpoint))(?=.*"class":\d)/s
   },
-  'docs/tables.md': { smaller: [[/8080/g, TABLE_PORT]], prints: /(?=.*predicted price)(?=.*\{"prices":\[\d)(?=.*district category)/s },
+  'docs/clusters.md': { seldom: true },
+  'docs/synchronisers.md': { seldom: true },
+  'docs/tables.md': {
+    seldom: true,
+    smaller: [[/8080/g, TABLE_PORT]],
+    prints: /(?=.*predicted price)(?=.*\{"prices":\[\d)(?=.*district category)/s
+  },
   'docs/text-classification.md': {
+    seldom: true,
     smaller: [
       [/8080/g, TEXT_PORT],
       [/epochs: 6 /, 'steps: 4 ']
@@ -130,6 +142,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     prints: /(?=.*predicted opinion,probability)(?=.*"name":"good")/s
   },
   'docs/huggingface.md': {
+    seldom: true,
     prepare: async (folder) => {
       writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400))
       await saveFolders(folder)
