@@ -5,6 +5,7 @@ import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
 import { sharedClock } from '../../src/observe/trace-ring.js'
 import { refused } from '../support/codes.js'
+import { seldom } from '../support/seldom.js'
 import { skip } from '../support/skip.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
@@ -12,7 +13,7 @@ import { DEVICES, expectEqualCopies, HOSTS, LEVELS, mostDevices, THREE, type Lev
 import { CASES, expectPublication, FEW_ROUNDS, OPTIMISER, Pair, rule } from './support/rule-pair.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
-/** What all backends can do in a test's time: a stand-in of a device is slow. */
+/** What all backends can do in a test's time: a stand-in of a device is slow, and levels are the same code on the reference. */
 const EXTENTS = {
   all: { levels: Object.keys(LEVELS), learners: [1, 2, 3, 5], rounds: FEW_ROUNDS },
   some: { levels: ['one device, hosts', 'two devices', 'hosts, two devices', 'three devices, hosts'], learners: [1, 5], rounds: 8 }
@@ -29,7 +30,7 @@ for (const { name: backend } of testedBackends())
         if (most < 2) skip(this, `it takes two GPUs, and this machine has ${most}`)
         return test()
       })
-    const extent = EXTENTS[backend.startsWith('cuda') ? 'some' : 'all']
+    const extent = EXTENTS[backend === 'cpu' || (backend === 'reference' && seldom.tested) ? 'all' : 'some']
     for (const [name, each] of Object.entries(CASES)) {
       if (each.levels === false) continue
       const period = Math.max(...(each.periods ?? [1, 3]))

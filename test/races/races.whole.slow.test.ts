@@ -1,0 +1,2 @@
+import '../support/whole-table.js'
+import './races.test.js'
