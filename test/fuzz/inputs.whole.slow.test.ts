@@ -1,0 +1,2 @@
+import '../support/whole-table.js'
+import './inputs.test.js'
