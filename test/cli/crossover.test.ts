@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run as runCli, start } from './support/arbalest.js'
 
+const SLOW_LEARNER = fileURLToPath(new URL('../fakes/slow-learner.js', import.meta.url))
 const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
 
 describe('arbalest crossover', () => {
@@ -96,7 +97,7 @@ describe('arbalest crossover', () => {
   it('takes the messages of `arbalest ctl` for one of its jobs, and says which is which', async () => {
     const session = mkdtempSync(join(tmpdir(), 'arbalest-ctl-'))
     const env = { XDG_RUNTIME_DIR: session, TMPDIR: session, ARBALEST_TOP: 'on' }
-    const endless = { learners: 1, until: { epochs: 1e6 }, optimiser: { milestones: [] } }
+    const endless = { learners: 1, learner: SLOW_LEARNER, until: { epochs: 1e6 }, optimiser: { milestones: [] } }
     const jobs = [config('first', { ...endless, seed: 1 }), config('second', { ...endless, seed: 2 })]
     const pair = start(['crossover', ...jobs, '--json'], { env })
     await pair.said('"crossover"')

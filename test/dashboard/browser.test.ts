@@ -37,7 +37,7 @@ describe('the dashboard in Chromium', function () {
   })
 
   it('shows a run that trains: live curves, a learner that dies and its successor, after a reload too, and in two browsers', async () => {
-    job = train({ model: 'mlp', data: 'digits', learners: 2, learner: mortal(150), until: { epochs: 100_000 }, dashboard: true })
+    job = train({ model: 'mlp', data: 'digits', learners: 2, learner: mortal(150, 5), until: { epochs: 100_000 }, dashboard: true })
     const url = (await job.dashboard)!
     const first = await openPage(browser, url)
     const { page } = first

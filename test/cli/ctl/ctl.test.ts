@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Folder } from '../../data/support/files.js'
 import { run, start } from '../support/arbalest.js'
+
+const SLOW_LEARNER = fileURLToPath(new URL('../../fakes/slow-learner.js', import.meta.url))
 
 // Measured next to never, for then learners rest.
 const ENDLESS = [
@@ -17,7 +20,9 @@ const ENDLESS = [
   '--steps',
   '100000000',
   '--evaluate-every',
-  '10000'
+  '10000',
+  '--learner',
+  SLOW_LEARNER
 ]
 
 describe('arbalest ctl', function () {

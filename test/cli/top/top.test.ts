@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { run, start, type Running } from '../support/arbalest.js'
 import { FewDigits } from '../support/few-digits.js'
@@ -10,7 +11,8 @@ after(() => few[Symbol.asyncDispose]())
 
 // Without evaluations, during which learners rest.
 const MODEL = ['--model', 'mlp', ...few.flags, '--learners', '2', '--batch', '8']
-const ENDLESS = ['train', ...MODEL, '--steps', '100000000', '--evaluate-every', '100000', '--json']
+const SLOW_LEARNER = fileURLToPath(new URL('../../fakes/slow-learner.js', import.meta.url))
+const ENDLESS = ['train', ...MODEL, '--learner', SLOW_LEARNER, '--steps', '100000000', '--evaluate-every', '100000', '--json']
 
 interface Line {
   readonly jobs: readonly { readonly pid: number; readonly name: string; readonly seconds: number; readonly actors: readonly Actor[] }[]
