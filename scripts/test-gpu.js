@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 const SUITES = {
   operators: ['engine/operators.slow', 'engine/partial-sums', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
   curves: ['engine/device'],
-  banks: ['run/learner-bank'],
+  banks: ['run/learner-bank.slow'],
   synchronisers: ['engine/synchronisers', 'engine/levels'],
   faults: ['run/gpu-faults']
 }

@@ -29,6 +29,7 @@ const IN_ONE_PROCESS = [
   'test/model',
   'test/observe',
   'test/options',
+  'test/runtime',
   'test/trained',
   'test/tuner',
   'bench/src/test'
