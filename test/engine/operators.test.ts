@@ -103,8 +103,8 @@ describe('operators', function () {
   // Under a sanitizer a GPU takes its time.
   this.timeout(process.env['ARBALEST_TEST_GPU'] ? 600_000 : 60_000)
 
-  for (const { cases, ...rest } of [...operatorTable, ...sequenceRows]) {
-    const row = { ...rest, cases: cases.filter((use) => seldom.tested || !use.seldom) }
+  for (const given of [...operatorTable, ...sequenceRows]) {
+    const row = { ...given, cases: given.cases.filter((use) => seldom.tested || !use.seldom) }
     const images = row.cases.some((use) => present({ ...use.inputs, ...use.outputs }).some(([, port]) => port.shape.length === 4))
     const layouts = images ? LAYOUTS : { reference: [null], cpu: [null], cuda: [null], 'cuda-host': [null] }
     describe(row.kind, () => {

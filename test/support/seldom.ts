@@ -1,4 +1,4 @@
-/** Cases that repeat what others show, in another combination or at a larger scale. `whole-table.ts` has them tested too. */
+/** Whether cases are tested that repeat what others show, in another combination or at a larger scale: a slow file sets this, and then imports the tests. */
 export const seldom = { tested: false }
 
 /** These cases in a `….slow.test.ts`, and none of them in the usual tests. */
