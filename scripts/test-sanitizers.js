@@ -3,7 +3,7 @@
 // Runs the tests of the engine, or the named ones (dist/test/...), with the addon under gcc's address and undefined-behaviour sanitizers, in a copy of
 // the compiled package in native/build-sanitizers. Leaks are not checked, because Node.js itself has some.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -83,9 +83,16 @@ function copyPackage() {
     if (!existsSync(join(copy, name))) symlinkSync(join(root, name), join(copy, name))
 }
 
+/** Of a table the whole, which its slow file has. */
 function engineTests() {
-  const names = readdirSync(join(root, 'test', 'engine')).filter((name) => name.endsWith('.test.ts') && !name.includes('.slow.'))
-  return names.map((name) => join('dist', 'test', 'engine', name.replace(/\.ts$/, '.js')))
+  const folder = join(root, 'test', 'engine')
+  const names = readdirSync(folder).filter((name) => name.endsWith('.test.ts') && !name.includes('.slow.'))
+  const whole = (name) => {
+    const slow = name.replace(/\.test\.ts$/, '.slow.test.ts')
+    const hasTable = existsSync(join(folder, slow)) && readFileSync(join(folder, slow), 'utf8').includes('seldom.tested')
+    return hasTable ? slow : name
+  }
+  return names.map((name) => join('dist', 'test', 'engine', whole(name).replace(/\.ts$/, '.js')))
 }
 
 function end(sentence) {
