@@ -59,10 +59,14 @@ export class ArbalestError extends Error {
 /** What functions that the user gave have thrown. */
 const thrownByCallbacks = new WeakSet<object>()
 
-/** Notes that a function that the user gave has thrown this, so that nobody takes it for a bug of this package. Returns it. */
-export function thrownByCallback<Thrown>(thrown: Thrown): Thrown {
-  if (typeof thrown === 'object' && thrown !== null) thrownByCallbacks.add(thrown)
-  return thrown
+/**
+ * Notes that a function that the user gave has thrown this, so that nobody takes it for a bug of this package. Returns it; in the place of a text, or another value that
+ * is no object, an Error with it as the cause.
+ */
+export function thrownByCallback(thrown: unknown): object {
+  const noted = typeof thrown === 'object' && thrown !== null ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
+  thrownByCallbacks.add(noted)
+  return noted
 }
 
 /** The code by which events and reports tell of an error. */

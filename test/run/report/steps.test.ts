@@ -181,6 +181,19 @@ describe('onStep', () => {
     expect(codeOf(new RangeError('of nobody'))).to.equal('INTERNAL')
   })
 
+  it('ends the run with an Error where what it throws is none, which is no bug either', async () => {
+    for (const [thrown, words] of [
+      ['enough', 'thrown: "enough"'],
+      [undefined, 'thrown: undefined']
+    ] as const) {
+      const { finished } = start({ until: { steps: 1e6 }, onStep: () => { throw thrown } }) // prettier-ignore
+      const failure = await rejection(finished)
+      expect(failure).to.be.an('error').that.has.property('message', words)
+      expect(failure).to.have.property('cause', thrown)
+      expect(codeOf(failure)).to.equal('CALLBACK_FAILED')
+    }
+  })
+
   it('holds up a run that is stopped for a second at most', async () => {
     const job = start({ until: { steps: 1e6 }, onStep: () => new Promise(() => {}) })
     await new Promise((resolve) => job.once('started', resolve))
