@@ -1,5 +1,5 @@
 import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../own-module.js'
-import { shown } from '../errors.js'
+import { shown, thrownByCallback } from '../errors.js'
 import { DeferredReply, isDeferred, type ActorClass } from '../runtime/actor.js'
 
 /** What a run needs as the answer of a method, in words, and whether an answer is that. */
@@ -11,7 +11,7 @@ export interface NeededAnswer {
 /**
  * The class of an actor that takes the place of a built-in one: what the module exports as its default or by the built-in class's name; the built-in class if
  * no module is named. Throws INVALID_OPTION if a method is missing that a run calls, and any error of the module. A method of its own among `answers`, by
- * name, throws INVALID_OPTION where it answers anything else than the run needs.
+ * name, throws INVALID_OPTION where it answers anything else than the run needs. What its own methods throw is an Error, whose code is CALLBACK_FAILED.
  */
 export async function actorClass<C extends ActorClass>(
   builtIn: C,
@@ -32,23 +32,57 @@ export async function actorClass<C extends ActorClass>(
   return checked(found as C, builtIn, mention, answers)
 }
 
-type Methods = Record<string, (...args: readonly unknown[]) => unknown>
+type Method = (...args: readonly unknown[]) => unknown
+type Methods = Record<string, Method>
 
-/** The class with the answers of its own methods checked. Those that it inherits stay as they are. */
+/**
+ * The class with the answers of its own methods checked, and with what they and its constructor throw noted as thrown by the user's code. Methods that it inherits from the
+ * built-in class stay as they are.
+ */
 function checked<C extends ActorClass>(own: C, builtIn: C, mention: ModuleMention, answers: Readonly<Record<string, NeededAnswer>>): C {
-  const Checked = class extends (own as new (...values: never[]) => object) {}
-  for (const [name, { what, holds }] of Object.entries(answers)) {
-    const method = (own.prototype as Methods)[name]!
-    if (method === (builtIn.prototype as Methods)[name]) continue
+  const Checked = class extends (own as new (...values: never[]) => object) {
+    constructor(...values: never[]) {
+      try {
+        super(...values)
+      } catch (error) {
+        throw thrownByCallback(error)
+      }
+    }
+  }
+  for (const [name, method] of ownMethods(own, builtIn)) {
+    const needed = answers[name]
     const check = (answer: unknown): unknown => {
-      if (holds(answer)) return answer
-      throw moduleRefusal(mention, `its method ${name} answers ${shown(answer)}; let it answer ${what}, as that of ${builtIn.name} does`)
+      if (!needed || needed.holds(answer)) return answer
+      const fix = `let it answer ${needed.what}, as that of ${builtIn.name} does`
+      throw moduleRefusal(mention, `its method ${name} answers ${shown(answer)}; ${fix}`)
     }
     ;(Checked.prototype as unknown as Methods)[name] = function (this: object, ...args) {
-      const answer = method.apply(this, [...args])
-      if (isDeferred(answer)) return new DeferredReply(answer.value.then(check))
-      return answer instanceof Promise ? answer.then(check) : check(answer)
+      return settled(() => method.apply(this, [...args]), check)
     }
   }
   return Checked as unknown as C
+}
+
+/** The methods that the class does not have from the built-in one, by name. */
+function ownMethods(own: ActorClass, builtIn: ActorClass): ReadonlyMap<string, Method> {
+  const found = new Map<string, Method>()
+  const ends: readonly unknown[] = [builtIn.prototype, Object.prototype, null]
+  for (let level = own.prototype as object | null; !ends.includes(level); level = Object.getPrototypeOf(level) as object | null)
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
+      if (name !== 'constructor' && typeof value === 'function' && !found.has(name)) found.set(name, value as Method)
+  return found
+}
+
+/** The answer of a call of the user's code, checked, however it comes. */
+function settled(call: () => unknown, check: (answer: unknown) => unknown): unknown {
+  const failed = (error: unknown): never => {
+    throw thrownByCallback(error)
+  }
+  try {
+    const answer = call()
+    if (isDeferred(answer)) return new DeferredReply(answer.value.then(check, failed))
+    return answer instanceof Promise ? answer.then(check, failed) : check(answer)
+  } catch (error) {
+    return failed(error)
+  }
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { codeOf } from '../../src/errors.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 import { someRoundsLater, talkedTo, trainManyRounds } from './support/talked-to.js'
@@ -57,6 +58,23 @@ describe('an actor of the user’s own', () => {
           `^synchroniserActor: received "data:.*; its method ${method} answers .*; let it answer .*, as that of Synchroniser does$`
         )
       )
+    })
+
+  for (const [how, parameter, source] of [
+    ['its constructor throws', 'supervisor', 'constructor(...values) { super(...values); throw new RangeError("of mine") }'],
+    ['a hook of its own rejects', 'supervisor', 'async started() { throw new RangeError("of mine") }'],
+    ['a method rejects later', 'supervisor', 'train() { return super.train().value.then(() => { throw new RangeError("of mine") }) }'],
+    ['a method throws', 'synchroniserActor', 'follow() { throw new RangeError("of mine") }'],
+    ['a method throws what is no error', 'synchroniserActor', 'losses() { throw "of mine" }']
+  ] as const)
+    it(`is what has failed, and not Arbalest, where ${how}`, async () => {
+      const built = new URL('../../src/actors/index.js', import.meta.url).href
+      const name = parameter === 'supervisor' ? 'Supervisor' : 'Synchroniser'
+      const text = `import { ${name} } from '${built}'; export default class extends ${name} { ${source} }`
+      const module = new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+      const error = await rejection((await trainManyRounds({ [parameter]: module, until: { steps: 100 } })).finished)
+      expect(error).to.be.an('error').that.has.property('message').that.contains('of mine')
+      expect(codeOf(error)).to.equal('CALLBACK_FAILED')
     })
 
   it('is refused if it lacks a method that the run calls', async () => {
