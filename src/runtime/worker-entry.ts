@@ -1,5 +1,6 @@
 /** The module that a worker thread with actors starts with. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { ArbalestError } from '../errors.js'
 import { loadByRequire } from '../own-module.js'
 import { loadActorClass } from './actor.js'
 import { ActorCell } from './actor-cell.js'
@@ -29,6 +30,10 @@ class HostedActor {
     this.#outbox = new Outbox(start.port, (message, error) => {
       if (message[0] === 'answer') this.#outbox.post(['error', message[1], packError(error)])
     })
+  }
+
+  get name(): string {
+    return this.#start.name
   }
 
   /** Resolves when the actor has ended. */
@@ -93,6 +98,11 @@ class HostedActor {
   }
 }
 
+function startNeverEnds(actor: string): ArbalestError {
+  const message = `${actor}: its start awaits what never settles, and its thread has nothing else to do; look at what its module and its \`started\` hook await`
+  return new ArbalestError('ACTOR_GONE', message, { data: { actor } })
+}
+
 loadByRequire()
 
 const { first, shared, heartbeat } = workerData as ThreadStart
@@ -106,6 +116,11 @@ const environment = threadEnvironment(
 // The thread dies right after this event. Only here can the error's code, data and cause still be reported.
 process.on('uncaughtExceptionMonitor', (error) => {
   for (const actor of actors) actor.reportExit({ kind: 'failed', error })
+})
+
+// A running actor's port keeps the thread alive: the start of these awaits what never settles.
+process.once('beforeExit', () => {
+  for (const actor of actors) actor.reportExit({ kind: 'failed', error: startNeverEnds(actor.name) })
 })
 
 if (heartbeat) {

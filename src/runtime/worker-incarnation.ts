@@ -70,7 +70,8 @@ export class WorkerIncarnation implements Incarnation {
     signal.removeEventListener('abort', abort)
     if (!failure) return incarnation
     if (failure.kind === 'failed') throw failure.error
-    throw actorGone(start.name, 'started', 'its thread ended before it ran')
+    const how = failure.kind === 'exited' ? `its thread ended with code ${failure.code}` : 'it was stopped'
+    throw actorGone(start.name, 'started', `${how} before it had started`)
   }
 
   private constructor(start: RemoteStart, owner: IncarnationOwner, environment: Environment, entry: URL) {

@@ -185,6 +185,12 @@ describe('actors that fail', () => {
     await refused('DEADLINE_EXCEEDED', () => spawned, '300 ms')
   })
 
+  it('say how their start has ended where it neither succeeds nor fails', async () => {
+    await refused('ACTOR_GONE', () => inWorker({ exitsWith: 3 }), 'ended with code 3 before it had started')
+    const error = await refused('ACTOR_GONE', () => inWorker({ startNeverEnds: true }), 'its start awaits what never settles')
+    expect(error.message).to.match(/^Faulty-2: /)
+  })
+
   it('reject a message that cannot be cloned, without harm to those sent beside it', async () => {
     const faulty = await inWorker()
     const before = faulty.ask.alive()

@@ -71,6 +71,9 @@ export interface FaultyOptions {
   readonly stops?: SharedArrayBuffer
   /** Milliseconds. */
   readonly startTakes?: number
+  /** The code with which the start ends the process of its thread. */
+  readonly exitsWith?: number
+  readonly startNeverEnds?: boolean
 }
 
 /** Fails in every way that an actor can. */
@@ -83,6 +86,8 @@ export class Faulty {
 
   async started(): Promise<void> {
     await sleep(this.#options.startTakes ?? 0)
+    if (this.#options.exitsWith !== undefined) process.exit(this.#options.exitsWith)
+    if (this.#options.startNeverEnds) await new Promise(() => {})
     if (this.#options.failToStart) throw new ArbalestError('INVALID_STATE', 'faulty: told to fail', { data: { reason: 'test' } })
   }
 
