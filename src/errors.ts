@@ -91,7 +91,8 @@ export function invalidOption(parameter: string, received: unknown, fix: string)
 /** A name that is not in a list: the fault tells the list, and `hint`, or the names that are similar. */
 export function unknownName(what: string, received: unknown, known: Iterable<string>, hint?: string): ArbalestError {
   const names = [...known].sort()
-  const fix = `use one of ${names.join(', ')}${hint === undefined ? didYouMean(received, names) : `; ${hint}`}`
+  const use = names.length > 0 ? `use one of ${names.join(', ')}` : 'there is none'
+  const fix = `${use}${hint === undefined ? didYouMean(received, names) : `; ${hint}`}`
   return faulty('UNKNOWN_NAME', { path: what, received, fix }, { known: names })
 }
 

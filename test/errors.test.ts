@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ArbalestError, faultsOf, invalidOption, shown } from '../src/errors.js'
+import { ArbalestError, faultsOf, invalidOption, shown, unknownName } from '../src/errors.js'
 
 describe('A value in a message', () => {
   for (const [value, text] of [
@@ -31,6 +31,9 @@ describe('A value in a message', () => {
 describe('The fault of an option', () => {
   it('says nothing was received if the option is missing', () =>
     expect(invalidOption('model', undefined, 'give one').message).to.equal('model: received nothing; give one'))
+
+  it('says so where there is no name to choose from', () =>
+    expect(unknownName('method', 'x', []).message).to.equal('method: received "x"; there is none'))
 
   it('is one of a refusal only: other errors have other data', () => {
     expect(faultsOf(invalidOption('a', 1, 'b'))).to.deep.equal([{ path: 'a', received: 1, fix: 'b' }])
