@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { checkMilliseconds, type Clock, type ResettableTimer } from './clock.js'
 import { actorGone, describeExit, type ExitReason } from './exit-reason.js'
 import type { Outcome } from './incarnation.js'
@@ -22,6 +22,14 @@ interface Pending {
   /** When the deadline is over, by the clock. */
   due: number
   readonly removeAbortListener: (() => void) | undefined
+}
+
+/** Throws INVALID_OPTION. */
+function checkSignal(signal: AbortSignal): void {
+  // Not by its class, of which another realm has its own.
+  const { aborted, addEventListener } = Object(signal) as Partial<AbortSignal>
+  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function')
+    throw invalidOption('signal', signal, 'use an AbortSignal, such as the signal of an AbortController')
 }
 
 /** A timer may fire this many milliseconds before its time. */
@@ -55,11 +63,12 @@ export class PendingAsks {
     return this.#pending.has(id)
   }
 
-  /** Opens an ask and calls `send` with its id, unless the ask is settled at once. Rejects with INVALID_OPTION for a deadline that is no number. */
+  /** Opens an ask and calls `send` with its id, unless the ask is settled at once. Rejects with INVALID_OPTION for a deadline that is no number and a signal that is none. */
   open(method: string, options: AskOptions, send: (id: number) => void): Promise<unknown> {
     const { deadline = DEFAULT_ASK_DEADLINE, signal } = options
     return new Promise((resolve, reject) => {
       checkMilliseconds('deadline', deadline)
+      if (signal !== undefined) checkSignal(signal)
       if (this.#closed) throw this.#goneError(method, this.#closed)
       if (signal?.aborted) throw this.#abortedError(method, signal)
       const id = ++this.#lastId

@@ -158,6 +158,14 @@ describe('actors that fail', () => {
     expect(await faulty.askWith({ deadline: 1_000 }).alive()).to.equal(true)
   })
 
+  it('are refused an ask whose signal is none', async () => {
+    const faulty = await here()
+    for (const none of [0, '', null, new AbortController()])
+      await refused('INVALID_OPTION', () => faulty.askWith({ signal: none as never }).alive(), 'signal: received', 'AbortController')
+    expect(await faulty.askWith({ signal: AbortSignal.timeout(60_000) }).alive()).to.equal(true)
+    expect(await faulty.askWith({ signal: undefined }).alive()).to.equal(true)
+  })
+
   it('are not kept by the deadlines of the asks that they have answered', async () => {
     const comeAndGo = async (count: number) => {
       for (let i = 0; i < count; i++) {
