@@ -10,6 +10,7 @@ import type { Outcome } from './incarnation.js'
 import { Mailbox } from './mailbox.js'
 import { ActorMeter } from './meter.js'
 import { deferred } from './promises.js'
+import { checkRef } from './spawn-checks.js'
 import { TimerScheduler } from './timers.js'
 
 /** A message in an actor's mailbox. Without `reply` it was told, not asked. */
@@ -250,6 +251,7 @@ export class ActorCell {
 
   /** The promise of the other actor's end keeps its listener for as long as that actor lives, so the listener must not keep this one. */
   #watch(actor: ActorRef<object>): Cancel {
+    checkRef('watch', actor)
     const heard = (reason: ExitReason) => {
       cancel()
       this.#mailbox.putSystem(() => this.#terminated(actor.name, reason))

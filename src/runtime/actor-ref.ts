@@ -2,6 +2,7 @@ import type { Asks, Tells } from './actor.js'
 import type { ExitReason } from './exit-reason.js'
 import type { UserMessage } from './incarnation.js'
 import type { AskOptions, PendingAsks } from './pending-asks.js'
+import { checkOptions, checkStop } from './spawn-checks.js'
 
 /** What a ref needs of the actor that it refers to. */
 export interface Recipient {
@@ -34,8 +35,9 @@ export class ActorRef<A extends object> {
     this.tell = methodProxy((method, args) => recipient.send(['tell', method, args])) as Tells<A>
   }
 
-  /** `ask` with another deadline or a signal. */
+  /** `ask` with another deadline or a signal. Throws INVALID_OPTION for options that are no object. */
   askWith(options: AskOptions): Asks<A> {
+    checkOptions(options)
     const recipient = this.#recipient
     return methodProxy((method, args) => this.#pending.open(method, options, (id) => recipient.send(['ask', id, method, args]))) as Asks<A>
   }
@@ -57,10 +59,11 @@ export class ActorRef<A extends object> {
 
   /**
    * Stops the actor for good, in this order: the current message, its children, the `stopping` hook. If it takes longer than the deadline
-   * (its own `shutdown` if omitted), its thread is terminated.
+   * (its own `shutdown` if omitted), its thread is terminated. Rejects with INVALID_OPTION for a deadline that is no number.
    */
-  stop({ deadline }: { deadline?: number } = {}): Promise<ExitReason> {
-    return this.#recipient.stop(deadline)
+  async stop(options: { deadline?: number } = {}): Promise<ExitReason> {
+    checkStop(options)
+    return this.#recipient.stop(options.deadline)
   }
 }
 

@@ -7,7 +7,7 @@ import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
 import { actorGone, type ExitReason } from './exit-reason.js'
 import { LocalIncarnation } from './local-incarnation.js'
-import { checkActorClass, checkModule, checkSpawn } from './spawn-checks.js'
+import { checkActorClass, checkClassName, checkModule, checkSpawn } from './spawn-checks.js'
 import {
   checkPolicy,
   decide,
@@ -63,6 +63,7 @@ export class ChildSupervisor implements Children {
     how: SpawnOptions = {}
   ): Promise<ActorRef<ActorOf<C>>> {
     checkModule(module)
+    checkClassName(className)
     checkSpawn(how)
     const { workerEntry } = this.#environment
     if (!workerEntry) return this.#addLocal(className, how, () => loadActorClass(module.href, className), options)

@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.js'
+import type { ActorRef } from './actor-ref.js'
 import { checkMilliseconds } from './clock.js'
 import type { LocalSpawnOptions, SpawnOptions } from './context.js'
 
@@ -15,15 +16,26 @@ export function checkOptions(options: unknown): void {
   if (!isObject(options)) throw invalidOption('options', options, 'use an object, or leave it out')
 }
 
-/** Throws INVALID_OPTION. */
+/** Throws INVALID_OPTION, also for a function that makes no objects. */
 export function checkActorClass(actorClass: unknown): void {
-  if (typeof actorClass !== 'function') throw invalidOption('actorClass', actorClass, 'use a class')
+  if (typeof actorClass !== 'function' || actorClass.prototype === undefined) throw invalidOption('actorClass', actorClass, 'use a class')
+}
+
+/** Throws INVALID_OPTION. */
+export function checkClassName(className: unknown): void {
+  if (typeof className !== 'string') throw invalidOption('className', className, 'use the name of a class that the module exports')
+}
+
+/** Throws INVALID_OPTION for what is to stop an actor or a system, and says when, but not in milliseconds. */
+export function checkStop(options: { readonly deadline?: number }): void {
+  checkOptions(options)
+  if (options.deadline !== undefined) checkMilliseconds('deadline', options.deadline)
 }
 
 /** Throws INVALID_OPTION. */
 export function checkSpawn(options: LocalSpawnOptions & SpawnOptions): void {
   checkOptions(options)
-  const { name, restart, shutdown, deadline, mailbox, heartbeat } = options
+  const { name, restart, shutdown, deadline, mailbox, worker, cancel, heartbeat } = options
   if (name !== undefined && typeof name !== 'string') throw invalidOption('name', name, 'use a text')
   if (restart !== undefined && !['permanent', 'transient', 'temporary'].includes(restart)) {
     throw invalidOption('restart', restart, 'use permanent, transient or temporary')
@@ -32,11 +44,20 @@ export function checkSpawn(options: LocalSpawnOptions & SpawnOptions): void {
   if (deadline !== undefined) checkMilliseconds('deadline', deadline)
   // Of a number nothing would be read, and the default would hold without a word.
   if (mailbox !== undefined && !isObject(mailbox)) throw invalidOption('mailbox', mailbox, 'use an object, such as { capacity: 500 }')
+  if (worker !== undefined && typeof worker !== 'string') throw invalidOption('worker', worker, 'use a text, the name of the thread')
+  if (cancel !== undefined && typeof cancel !== 'function') throw invalidOption('cancel', cancel, 'use a function')
   if (heartbeat === undefined) return
   if (!isObject(heartbeat)) throw invalidOption('heartbeat', heartbeat, 'use an object, such as { timeout: 500 }')
   checkMilliseconds('heartbeat.timeout', heartbeat.timeout)
 }
 
-function isObject(value: unknown): boolean {
+/** Throws INVALID_OPTION for what is no ref. */
+export function checkRef(parameter: string, actor: ActorRef<object>): void {
+  // Not by its class: a thread may have two copies of this package.
+  const { exited } = Object(actor) as Partial<ActorRef<object>>
+  if (typeof exited?.then !== 'function') throw invalidOption(parameter, actor, 'use the ref of an actor')
+}
+
+export function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }

@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.js'
+import { isObject } from './spawn-checks.js'
 import type { ExitReason } from './exit-reason.js'
 
 /**
@@ -39,16 +40,25 @@ export const DEFAULT_POLICY = {
 } as const satisfies SupervisionPolicy
 
 /** Throws INVALID_OPTION. */
-export function checkPolicy({ strategy, intensity, backoff = {} }: SupervisionPolicy): void {
+export function checkPolicy(policy: SupervisionPolicy): void {
+  // Of a text nothing would be read, and the default would hold without a word.
+  if (!isObject(policy)) throw invalidOption('supervision', policy, "use an object, such as { strategy: 'allForOne' }")
+  const { strategy, intensity, backoff = {} } = policy
+  if (!isObject(backoff)) throw invalidOption('backoff', backoff, 'use an object, such as { first: 100 }')
   if (strategy !== undefined && !['oneForOne', 'restForOne', 'allForOne'].includes(strategy)) {
     throw invalidOption('strategy', strategy, 'use oneForOne, restForOne or allForOne')
   }
   for (const [name, value] of Object.entries(backoff)) {
     if (typeof value !== 'number' || !(value >= 0)) throw invalidOption(`backoff.${name}`, value, 'use a number of 0 or more')
   }
-  if (intensity && !(intensity.restarts >= 0 && intensity.within > 0)) {
+  if (intensity !== undefined && !isIntensity(intensity)) {
     throw invalidOption('intensity', intensity, 'use restarts of 0 or more within more than 0 milliseconds')
   }
+}
+
+function isIntensity(given: RestartIntensity): boolean {
+  const { restarts, within } = Object(given) as Partial<Record<keyof RestartIntensity, unknown>>
+  return typeof restarts === 'number' && restarts >= 0 && typeof within === 'number' && within > 0
 }
 
 /** A failure that a parent remembers. */

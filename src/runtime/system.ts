@@ -7,7 +7,7 @@ import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './conte
 import { threadEnvironment, type Environment } from './environment.js'
 import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
-import { checkOptions } from './spawn-checks.js'
+import { checkOptions, checkStop } from './spawn-checks.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
 /** Options of an ActorSystem. */
@@ -62,8 +62,9 @@ export class ActorSystem implements Spawner {
     return this.#children.spawnLocal(actorClass, options, how)
   }
 
-  /** Stops every actor, the youngest first, each within the deadline or its own `shutdown`, and refuses further spawns. */
-  stop(options: { readonly deadline?: number } = {}): Promise<void> {
+  /** Stops every actor, the youngest first, each within the deadline or its own `shutdown`, and refuses further spawns. Rejects with INVALID_OPTION for a deadline that is no number. */
+  async stop(options: { readonly deadline?: number } = {}): Promise<void> {
+    checkStop(options)
     return this.#children.stop(options)
   }
 

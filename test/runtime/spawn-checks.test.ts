@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
 import type { ActorContext } from '../../src/runtime/context.js'
@@ -18,6 +19,10 @@ class Timed {
   every(time: unknown): void {
     this.#context.every(time as number).every(0)
   }
+
+  watch(other: unknown): void {
+    this.#context.watch(other as never)
+  }
 }
 
 describe('A spawn', () => {
@@ -28,11 +33,13 @@ describe('A spawn', () => {
   it('is refused a module that is no URL, and a class that is none', async () => {
     for (const module of ['./actors.js', ACTORS.pathname, ACTORS.href, undefined])
       await refused('INVALID_OPTION', () => system.spawn(module as never, 'Recorder', {} as never), 'module: received', 'new URL(')
-    for (const none of [undefined, {}, 'Recorder'])
+    for (const none of [undefined, {}, 'Recorder', () => ({})])
       await refused('INVALID_OPTION', () => system.spawnLocal(none as never, {} as never), 'actorClass: received')
+    for (const none of [undefined, Timed])
+      await refused('INVALID_OPTION', () => system.spawn(ACTORS, none as never, {} as never), 'className: received')
   })
 
-  const options = { restart: 'always', shutdown: '5s', deadline: NaN, name: 7, mailbox: 500, heartbeat: 500 }
+  const options = { restart: 'always', shutdown: '5s', deadline: NaN, name: 7, mailbox: 500, heartbeat: 500, worker: 3, cancel: 'stop' }
   for (const [option, value] of Object.entries(options))
     it(`is refused the ${option} ${value}`, async () => {
       const how = { [option]: value } as never
@@ -41,7 +48,7 @@ describe('A spawn', () => {
     })
 })
 
-describe('What is no time and no policy', () => {
+describe('What is no time, no policy and no ref', () => {
   it('is refused by timers', async () => {
     await using system = new ActorSystem()
     const timed = await system.spawnLocal(Timed, {})
@@ -51,8 +58,44 @@ describe('What is no time and no policy', () => {
     }
   })
 
+  it('is refused by stops, which leave what they were to stop as it is', async () => {
+    await using system = new ActorSystem()
+    const timed = await system.spawnLocal(Timed, {})
+    for (const stop of [(options: never) => timed.stop(options), (options: never) => system.stop(options)])
+      for (const [options, refusal] of [
+        [null, 'options: received null'],
+        [500, 'options: received 500'],
+        [{ deadline: '5s' }, 'deadline: received "5s"'],
+        [{ deadline: NaN }, 'deadline: received NaN']
+      ] as const)
+        await refused('INVALID_OPTION', () => stop(options as never), refusal)
+    expect(await timed.ask.after(1)).to.equal(undefined)
+  })
+
+  it('is refused by asks', async () => {
+    await using system = new ActorSystem()
+    const timed = await system.spawnLocal(Timed, {})
+    for (const none of [undefined, null, 500])
+      await refused('INVALID_OPTION', () => timed.askWith(none as never).after(1), 'options: received')
+  })
+
   it('is refused by supervision', async () => {
-    for (const supervision of [{ strategy: 'one_for_one' }, { backoff: { first: '10' } }, { backoff: { factor: NaN } }])
+    const none = [
+      'allForOne',
+      null,
+      { strategy: 'one_for_one' },
+      { backoff: { first: '10' } },
+      { backoff: { factor: NaN } },
+      { backoff: 10 }
+    ]
+    const intensities = [null, 5, {}, { restarts: '3', within: 1_000 }, { restarts: 3, within: null }]
+    for (const supervision of [...none, ...intensities.map((intensity) => ({ intensity }))])
       await refused('INVALID_OPTION', () => new ActorSystem({ supervision: supervision as never }))
+  })
+
+  it('is refused where another actor is to be watched', async () => {
+    await using system = new ActorSystem()
+    const timed = await system.spawnLocal(Timed, {})
+    for (const none of [undefined, 'timed', {}]) await refused('INVALID_OPTION', () => timed.ask.watch(none), 'watch: received')
   })
 })
