@@ -10,7 +10,7 @@ import type { Outcome } from './incarnation.js'
 import { Mailbox } from './mailbox.js'
 import { ActorMeter } from './meter.js'
 import { deferred } from './promises.js'
-import { checkRef } from './spawn-checks.js'
+import { checkRef } from './argument-checks.js'
 import { TimerScheduler } from './timers.js'
 
 /** A message in an actor's mailbox. Without `reply` it was told, not asked. */

@@ -2,7 +2,7 @@ import type { Asks, Tells } from './actor.js'
 import type { ExitReason } from './exit-reason.js'
 import type { UserMessage } from './incarnation.js'
 import type { AskOptions, PendingAsks } from './pending-asks.js'
-import { checkOptions, checkStop } from './spawn-checks.js'
+import { checkOptions, checkStop } from './argument-checks.js'
 
 /** What a ref needs of the actor that it refers to. */
 export interface Recipient {

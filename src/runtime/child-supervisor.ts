@@ -7,7 +7,7 @@ import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
 import { actorGone, type ExitReason } from './exit-reason.js'
 import { LocalIncarnation } from './local-incarnation.js'
-import { checkActorClass, checkClassName, checkModule, checkSpawn } from './spawn-checks.js'
+import { checkActorClass, checkClassName, checkModule, checkSpawn } from './argument-checks.js'
 import {
   checkPolicy,
   decide,

@@ -1,5 +1,5 @@
 import { invalidOption } from '../errors.js'
-import { isObject } from './spawn-checks.js'
+import { isObject } from './argument-checks.js'
 import type { ExitReason } from './exit-reason.js'
 
 /**

@@ -7,7 +7,7 @@ import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './conte
 import { threadEnvironment, type Environment } from './environment.js'
 import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
-import { checkOptions, checkStop } from './spawn-checks.js'
+import { checkOptions, checkStop } from './argument-checks.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
 /** Options of an ActorSystem. */
