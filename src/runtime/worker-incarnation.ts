@@ -30,7 +30,7 @@ const TERMINATION = 5_000
 /** An incarnation in a worker, seen from the thread of its owner. */
 export class WorkerIncarnation implements Incarnation {
   /** Without what is needed at the start alone: an incarnation kept the failure of the one before, and that the one before it. */
-  readonly #start: Omit<RemoteStart, 'module' | 'className' | 'options' | 'restarted' | 'window'>
+  readonly #start: Omit<RemoteStart, 'module' | 'className' | 'options' | 'restarted' | 'window' | 'heartbeatTimeout'>
   readonly #owner: IncarnationOwner
   readonly #environment: Environment
   readonly #thread: WorkerThread
@@ -76,8 +76,8 @@ export class WorkerIncarnation implements Incarnation {
 
   private constructor(start: RemoteStart, owner: IncarnationOwner, environment: Environment, entry: URL) {
     const { port1, port2 } = new MessageChannel()
-    const { name, shutdown, worker, heartbeatTimeout, cancel } = start
-    this.#start = { name, shutdown, worker, heartbeatTimeout, cancel }
+    const { name, shutdown, worker, cancel } = start
+    this.#start = { name, shutdown, worker, cancel }
     this.#owner = owner
     this.#environment = environment
     this.#port = port1
@@ -91,7 +91,7 @@ export class WorkerIncarnation implements Incarnation {
     }
     port1.on('message', (packet: Packet) => this.#receive(packet))
     const exited = ({ code, error }: ThreadExit) => this.#end(error ? { kind: 'failed', error } : { kind: 'exited', code })
-    this.#forget = this.#thread.listen({ exited, heartbeatLost: () => this.#declareDead() })
+    this.#forget = this.#thread.listen({ exited, heartbeatLost: (timeout) => this.#declareDead(timeout) })
   }
 
   get exited(): Promise<ExitReason> {
@@ -189,13 +189,10 @@ export class WorkerIncarnation implements Incarnation {
     })
   }
 
-  #declareDead(): void {
-    const { name, heartbeatTimeout, shutdown } = this.#start
-    const message = `${name}: its thread has not answered for ${heartbeatTimeout ?? 0} ms; let its turns end sooner or allow a longer heartbeat.timeout`
-    this.#reason ??= {
-      kind: 'failed',
-      error: new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, timeout: heartbeatTimeout } })
-    }
+  #declareDead(timeout: number): void {
+    const { name, shutdown } = this.#start
+    const message = `${name}: its thread has not answered for ${timeout} ms; let its turns end sooner or allow a longer heartbeat.timeout`
+    this.#reason ??= { kind: 'failed', error: new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, timeout } }) }
     this.stop(shutdown)
   }
 

@@ -46,8 +46,8 @@ export interface ThreadExit {
 /** Who is told how a thread ends. Each is called at most once. */
 export interface ThreadListener {
   readonly exited: (exit: ThreadExit) => void
-  /** The heartbeat has stopped for its timeout. */
-  readonly heartbeatLost: () => void
+  /** The heartbeat has stopped for its timeout, in milliseconds: that of the actor that began the thread. */
+  readonly heartbeatLost: (timeout: number) => void
 }
 
 /** What a worker thread needs of the thread that starts it. */
@@ -133,7 +133,7 @@ export class WorkerThread {
       this.#cancelCheck?.()
       for (const { exited } of this.#listeners) exited({ code, error: uncaught })
     })
-    if (heartbeat) this.#checkHeartbeat(new Int32Array(heartbeat.memory), timeout! / CHECKS, 0, 0)
+    if (heartbeat) this.#checkHeartbeat(new Int32Array(heartbeat.memory), timeout!, 0, 0)
   }
 
   /** One of its actors has ended. The thread ends with the last one. */
@@ -166,13 +166,13 @@ export class WorkerThread {
   }
 
   /** Checks only a heartbeat that has begun: the start has a deadline of its own. */
-  #checkHeartbeat(count: Int32Array, every: number, last: number, missed: number): void {
-    this.#cancelCheck = this.#host.clock.after(every, () => {
+  #checkHeartbeat(count: Int32Array, timeout: number, last: number, missed: number): void {
+    this.#cancelCheck = this.#host.clock.after(timeout / CHECKS, () => {
       const now = Atomics.load(count, 0)
       const missing = now === last && now > 0 ? missed + 1 : 0
-      if (missing < CHECKS) return this.#checkHeartbeat(count, every, now, missing)
+      if (missing < CHECKS) return this.#checkHeartbeat(count, timeout, now, missing)
       this.#closed = true
-      for (const { heartbeatLost } of this.#listeners) heartbeatLost()
+      for (const { heartbeatLost } of this.#listeners) heartbeatLost(timeout)
     })
   }
 }

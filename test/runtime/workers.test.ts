@@ -44,6 +44,19 @@ describe('Workers', () => {
       expect(await a.ask.thread()).to.not.equal(thread)
     })
 
+    it('count as dead by the heartbeat of the first one, for which all of them are told', async () => {
+      const first = await spawn({ worker: 'w', shutdown: 50, heartbeat: { timeout: 400 } })
+      const others = [
+        await spawn({ worker: 'w', shutdown: 50 }),
+        await spawn({ worker: 'w', shutdown: 50, heartbeat: { timeout: 60_000 } })
+      ]
+      first.tell.spin()
+      for (const { exited } of [first, ...others])
+        expect(await exited)
+          .to.have.nested.property('error.message')
+          .that.contains('400 ms')
+    })
+
     it('keep nothing of the actors that have ended', async () => {
       const stays = await spawn({ worker: 'w' })
       const comeAndGo = async (count: number) => {
