@@ -127,11 +127,15 @@ export function helloOf({ settings, layout, identity, initialHash }: Preparation
   }
 }
 
+/** What follows from other options where it is not given: it is told only if nothing else differs. */
+const FOLLOWS: ReadonlySet<string> = new Set(['optimiser.learningRate'])
+
 /** Throws HOSTS_DIFFER with the first option in which a host differs from the first one. `ranks` are those of the others. */
 export function checkHellos([first, ...others]: readonly Hello[], ranks: readonly number[] = others.map((_, i) => i + 1)): void {
   for (const [i, { host, about }] of others.entries()) {
     const rank = ranks[i]!
-    const [difference] = differencesOf(first!.about, about)
+    const differences = differencesOf(first!.about, about)
+    const difference = differences.find(({ option }) => !FOLLOWS.has(option)) ?? differences[0]
     if (!difference) continue
     const { option, was, is } = difference
     const own = `rank ${rank} (${host}) has ${valueOf(is)}`

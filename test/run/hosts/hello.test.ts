@@ -38,6 +38,12 @@ describe('The hosts of a run', () => {
     )
   })
 
+  it('name the option from which another learning rate follows', () => {
+    const greeting = (accumulate: number) =>
+      greetingOf(settingsOf({ model: 'mlp', data: 'digits', batch: 16, optimiser: { name: 'sgd', accumulate } }))
+    return refused('HOSTS_DIFFER', () => checkHellos([greeting(1), greeting(2)]), 'optimiser.accumulate: rank 1', 'has 2')
+  })
+
   it('name another model, and not the parameters that follow from it', () => {
     const other = { parameters: [['w', [9, 9]]], model: { name: 'lenet', layers: [] } }
     return refused('HOSTS_DIFFER', () => checkHellos([hello('a'), hello('b', other)]), 'model: rank 1 (b) has "lenet"')
