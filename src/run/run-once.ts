@@ -12,7 +12,7 @@ import { TrainedModel } from '../trained/trained-model.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { beginRun, type BegunRun, type RunRecords } from './begin-run.js'
 import type { Follower } from './hosts/follower.js'
-import { followerOf, type Hosts } from './hosts/meeting.js'
+import { followerOf, leaderOf, type Hosts } from './hosts/meeting.js'
 import { obeyLeader } from './hosts/obey-leader.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { centralModel, measureCentralOn } from './measure-central.js'
@@ -67,6 +67,9 @@ export async function runOnce(
     const end = follower ? obey(begun, follower) : lead(begun, { population: population!, trace: records.trace, peakMemory })
     const finished = await Promise.race([end, actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
+  } catch (error) {
+    leaderOf(hosts)?.passOn(error)
+    throw error
   } finally {
     keep?.(interventions.record.all)
     await cleanUp(run, records, actors)

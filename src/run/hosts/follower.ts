@@ -136,10 +136,10 @@ export class Follower {
         switch (task.order) {
           case 'train':
             await synchroniser.ask.pauseAt(task.until)
-            await supervisor.askWith({ deadline: Infinity }).train()
+            await this.#train(supervisor)
             break
           case 'gather':
-            await supervisor.askWith({ deadline: Infinity }).train()
+            await this.#train(supervisor)
             break
           case 'resized':
             this.#learners = task.learners
@@ -188,6 +188,11 @@ export class Follower {
   /** Tells why this host cannot go on, and waits until the first one has ended the run. */
   fail(error: unknown): Promise<void> {
     return this.#inbox.fail(error)
+  }
+
+  /** Until the learners rest. A host that has failed brings nothing to their round: they would wait for it until the link is closed. */
+  async #train(supervisor: ActorRef<Supervisor>): Promise<void> {
+    await Promise.race([supervisor.askWith({ deadline: Infinity }).train(), this.#inbox.failed])
   }
 
   /** A failure is told instead, also behind some of the files: the run goes on without this checkpoint, as it does where the first host cannot take one. */

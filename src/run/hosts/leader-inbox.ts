@@ -22,17 +22,25 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
   #failure: { readonly error: unknown } | undefined
   #isOver = false
   readonly #ended = deferred()
+  readonly #failed = deferred<never>()
 
   /** `arrived` is called for one message at a time, so that it may take() others that belong to it. */
   constructor(mailbox: HostMailbox, arrived: Arrived<Message, Queued>) {
     this.#mailbox = mailbox
     this.#arrived = arrived
+    // It is awaited only while this host does something else than waiting for the next one.
+    this.#failed.promise.catch(() => {})
     void this.#listen()
   }
 
   /** Resolves once nothing more comes: the first host has ended the run, or is lost. */
   get ended(): Promise<void> {
     return this.#ended.promise
+  }
+
+  /** Rejects with the failure as soon as there is one. */
+  get failed(): Promise<never> {
+    return this.#failed.promise
   }
 
   /** Why there is no next one, unless the run has ended well: the error with which the first host has ended it, its loss, or what has not been dealt with here. */
@@ -79,8 +87,7 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
         await this.#queueUp(message)
       }
     } catch (error) {
-      this.#failure = { error }
-      this.#wake()
+      this.#fail(error)
     }
     this.#isOver = true
     this.#ended.resolve()
@@ -92,9 +99,15 @@ export class LeaderInbox<Message extends object, Queued extends Message = Messag
     try {
       const queued = await this.#arrived(message)
       if (queued) this.#queue.push(queued)
+      this.#wake()
     } catch (error) {
-      this.#failure = { error }
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = { error }
+    this.#failed.reject(error)
     this.#wake()
   }
 

@@ -47,6 +47,7 @@ export interface LostHost {
 export class Leader {
   readonly #host: RunHost
   readonly #failed = deferred<never>()
+  #failure: Error | undefined
   /** What each host answers next. */
   readonly #answers = new Map<number, Deferred<Answer>>()
   readonly #stop: () => void
@@ -94,6 +95,19 @@ export class Leader {
   /** Rejects when another host fails, or is lost and the others cannot go on. */
   get failed(): Promise<never> {
     return this.#failed.promise
+  }
+
+  /**
+   * Ends the run of the other hosts at once if it ends by this failure of one of them: they would wait for that host in a round, which they could not be told of any more
+   * once this one has left it.
+   */
+  passOn(error: unknown): void {
+    if (error !== this.#failure) return
+    try {
+      this.order({ order: 'fail', error: hostErrorOf(error) })
+    } catch {
+      // The link has failed, which ends their runs by itself.
+    }
   }
 
   /** From now on events of other hosts go there. */
@@ -226,7 +240,10 @@ export class Leader {
   #lose(rank: number, error: Error): void {
     // With a hub the run loses its sums, and states of the optimiser.
     const isNeeded = this.#host.hubs.includes(rank)
-    if (!this.#goesOn || this.#ended || isNeeded || !this.#isLostAlone(rank)) return this.#failed.reject(error)
+    if (!this.#goesOn || this.#ended || isNeeded || !this.#isLostAlone(rank)) {
+      this.#failure ??= error
+      return this.#failed.reject(error)
+    }
     this.#lost.push({ rank, error })
     this.#answers.get(rank)?.reject(error)
     this.#answers.delete(rank)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
 import { MOST_PER_CORE } from '../../../src/options/learners.js'
@@ -174,6 +174,18 @@ describe('A run over hosts', () => {
     const [one, two] = await Promise.all(jobs.map(({ model }) => model.weights()))
     expect(one).to.deep.equal(two)
   })
+
+  for (const shrinks of [false, true])
+    it(`fails on all hosts with the error of one that cannot start its learners${shrinks ? ', also where they could go on without a lost one' : ''}`, async () => {
+      const learner = new URL('../../fakes/failing-learner.js?how=start', import.meta.url)
+      const began = performance.now()
+      const jobs = together({ ...SHORT, learners: 3 }, { learner, size: 3, shrinks })
+      for (const job of jobs.slice(0, 2))
+        await refused('LEARNER_FAILED', () => job.finished, `hosts: rank 2 (${hostname()}): `, 'told to fail')
+      await refused('LEARNER_FAILED', () => jobs[2]!.finished, 'told to fail')
+      // The hosts wait so long for one that does not leave its round.
+      expect(performance.now() - began).below(30_000)
+    })
 
   it('stops on all hosts when the user of one asks for it', async () => {
     const jobs = together({ ...SHORT, until: { steps: 1_000_000 } })
