@@ -88,7 +88,10 @@ export type LinkToHosts = (number: number, links: number) => HostsSpec | undefin
 export class Crossover implements AsyncIterable<CrossoverEvent> {
   /** In the order in which they were given. */
   readonly jobs: readonly Job[]
-  /** Resolves when all jobs have ended, also if some have failed: `jobs` then has the error of each, and its own `finished` rejects with it. */
+  /**
+   * Resolves when all jobs have ended, also if some have failed: `jobs` then has the error of each, and its own `finished` rejects with it. Over several hosts it rejects with
+   * HOST_LOST if one of them is lost, which ends all jobs.
+   */
   readonly finished: Promise<CrossoverFinishedEvent>
   /** The address of the page that shows all jobs, with its secret; undefined without the option `dashboard`. Rejects with INVALID_OPTION if there is no such port. */
   readonly dashboard: Promise<string | undefined>
