@@ -45,6 +45,22 @@ export function errorOfExit(learner: number, reason: ExitReason): Error {
   return new ArbalestError('ACTOR_GONE', `learner ${learner}: ${how}`, { data: { learner } })
 }
 
+/** Why a call of a learner's method has no answer, in the words of the run: the runtime knows neither the method nor the option of the deadline. Other errors stay as they are. */
+export function unanswered(
+  error: unknown,
+  call: { readonly learner: number; readonly method: string; readonly deadline: number }
+): unknown {
+  if (!(error instanceof ArbalestError)) return error
+  const { learner, method, deadline } = call
+  const refused = (why: string) =>
+    new ArbalestError(error.code, `learner ${learner}: ${method}: ${why}`, { cause: error.cause, data: call })
+  if (error.code === 'DEADLINE_EXCEEDED')
+    return refused(`no answer within ${deadline} ms; let the method end sooner, or allow a longer supervision.deadline`)
+  return error.code === 'ACTOR_GONE'
+    ? refused('it has died of this message, or before it; ask again once another has taken its place')
+    : error
+}
+
 /** What fails for all learners, and for any successor: the link between hosts, or the file to which they move values. */
 export function failsAll(error: Error): boolean {
   if (!(error instanceof ArbalestError)) return false

@@ -14,6 +14,7 @@ import {
   failsAll,
   RestartCounter,
   tooManyFailures,
+  unanswered,
   type LearnerFailure,
   type RestartLimits
 } from './learner-failure.js'
@@ -181,10 +182,15 @@ export class LearnerSlot {
     await this.join()
   }
 
-  /** At a pause of the group: calls a method of the slot's learner, once it has started. Rejects with ACTOR_GONE if it dies meanwhile. */
+  /** At a pause of the group: calls a method of the slot's learner, once it has started. Rejects with ACTOR_GONE if it dies meanwhile, and with DEADLINE_EXCEEDED. */
   async message(method: string, args: readonly unknown[]): Promise<MessageOutcome> {
-    const { ref } = await this.#occupant
-    return ref.askWith({ deadline: this.#options.deadline }).message(method, args)
+    const { ref, learner } = await this.#occupant
+    const { deadline } = this.#options
+    try {
+      return await ref.askWith({ deadline }).message(method, args)
+    } catch (error) {
+      throw unanswered(error, { learner, method, deadline })
+    }
   }
 
   /** At a pause of the group: sends the slot's learner again the messages that it got before a checkpoint. */

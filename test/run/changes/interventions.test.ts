@@ -239,6 +239,20 @@ describe('a run that a program changes', () => {
     expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
   })
 
+  it('says why a method of a learner’s class has not answered, and what can be done', async () => {
+    const source = `export default class {
+      constructor({ replica }) { this.replica = replica }
+      step() { return this.replica.run(1) }
+      exit() { process.exit(4) }
+      sleep() { return new Promise((resolve) => setTimeout(resolve, 8_000)) } }`
+    const learner = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    await talkedTo({ learner, supervision: { deadline: 2_000 } }, async ({ actors }) => {
+      const [first, second] = actors.learners<{ exit(): void; sleep(): Promise<void> }>()
+      await refused('DEADLINE_EXCEEDED', () => first!.ask.sleep(), 'learner 0: sleep: no answer within 2000 ms', 'supervision.deadline')
+      await refused('ACTOR_GONE', () => second!.ask.exit(), 'learner 1: exit: it has died of this message', 'another has taken its place')
+    })
+  })
+
   it('lets learners ask how others are, and tell what changes the run, but not wait for it', async () => {
     const job = await trainManyRounds({ learner: new URL('../../fakes/talking-learner.js', import.meta.url), until: { steps: 300 } })
     const finished = await job.finished
