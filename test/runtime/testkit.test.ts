@@ -107,6 +107,29 @@ describe('The test kit', () => {
     expect(received).to.deep.equal([{ method: 'greet', args: ['greeter'] }])
   })
 
+  it('refuses a time that is no number, and what is no promise', async () => {
+    const kit = new TestKit()
+    for (const none of [undefined, NaN, '5']) await refused('INVALID_OPTION', () => kit.advance(none as never), 'milliseconds: received')
+    for (const none of [undefined, 5, {}]) {
+      await refused('INVALID_OPTION', () => kit.until(none as never), 'promise: received')
+      await refused('INVALID_OPTION', () => kit.run(none as never), 'promise: received')
+    }
+    await kit.advance(5)
+    expect(kit.clock.now()).to.equal(5)
+  })
+
+  it('refuses faults that would never come', async () => {
+    const { faults } = new TestKit()
+    for (const [rule, words] of [
+      [null, 'rule: received null'],
+      [{ fault: 'drop' }, 'nth: received nothing'],
+      [{ nth: 0, fault: 'drop' }, 'nth: received 0'],
+      [{ nth: 1, fault: 'kill' }, 'fault: received "kill"'],
+      [{ nth: 1, fault: { delay: '50' } }, 'fault.delay: received "50"']
+    ] as const)
+      await refused('INVALID_OPTION', () => faults.add(rule as never), words)
+  })
+
   describe('injects faults into messages:', () => {
     const prepared = async () => {
       const kit = new TestKit()

@@ -1,5 +1,6 @@
-import { ArbalestError } from '../../errors.js'
-import type { Clock } from '../clock.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { isObject } from '../argument-checks.js'
+import { checkMilliseconds, type Clock } from '../clock.js'
 import type { Interception, Interceptor } from '../environment.js'
 
 /** What goes wrong with a message: it is lost, its actor fails instead of handling it, or it and those behind it are delayed. */
@@ -13,6 +14,15 @@ export interface FaultRule {
   readonly fault: Fault
 }
 
+function checkRule(rule: FaultRule): void {
+  if (!isObject(rule)) throw invalidOption('rule', rule, "use an object, such as { nth: 1, fault: 'drop' }")
+  const { nth, fault } = rule
+  if (!Number.isInteger(nth) || nth < 1) throw invalidOption('nth', nth, 'use a whole number of 1 or more')
+  if (fault === 'drop' || fault === 'crash') return
+  if (!isObject(fault)) throw invalidOption('fault', fault, 'use drop, crash or { delay: milliseconds }')
+  checkMilliseconds('fault.delay', fault.delay)
+}
+
 /** Injects faults into chosen messages on their way. */
 export class FaultInjector {
   readonly #clock: Clock
@@ -24,8 +34,9 @@ export class FaultInjector {
     this.#clock = clock
   }
 
-  /** Adds faults for future messages. */
+  /** Adds faults for future messages. Throws INVALID_OPTION for a rule by which nothing would ever go wrong. */
   add(...rules: readonly FaultRule[]): void {
+    for (const rule of rules) checkRule(rule)
     for (const rule of rules) this.#rules.push({ rule, seen: 0 })
   }
 

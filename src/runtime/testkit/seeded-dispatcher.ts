@@ -1,5 +1,5 @@
-import { ArbalestError } from '../../errors.js'
-import type { VirtualClock } from '../clock.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { checkMilliseconds, type VirtualClock } from '../clock.js'
 import type { Dispatcher } from '../dispatcher.js'
 
 /** Real milliseconds after which waiting for a promise that never settles fails. */
@@ -41,6 +41,8 @@ export class SeededDispatcher implements Dispatcher {
 
   /** Advances time by this many milliseconds and runs all that falls due meanwhile. */
   async advance(milliseconds: number): Promise<void> {
+    // A clock that shows no number would stay so.
+    checkMilliseconds('milliseconds', milliseconds)
     const end = this.#clock.now() + milliseconds
     await this.settle()
     while (this.#clock.ring(end)) await this.settle()
@@ -57,6 +59,7 @@ export class SeededDispatcher implements Dispatcher {
   }
 
   async #drive<T>(promise: Promise<T>, advancing: boolean): Promise<T> {
+    if (typeof (promise as Partial<Promise<T>> | null)?.then !== 'function') throw invalidOption('promise', promise, 'use a promise')
     const state = { settled: false }
     const mark = () => void (state.settled = true)
     promise.then(mark, mark)
