@@ -35,7 +35,7 @@ const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
 
 /** A thrown value in a form that can be posted to another thread. Never throws. */
 export function packError(thrown: unknown, depth = 0): PortableError {
-  if (!isError(thrown)) return { kind: 'value', value: cloneable(thrown) }
+  if (!isError(thrown)) return packValue(thrown)
   const [stack, code, cause] = [propertyOf(thrown, 'stack'), propertyOf(thrown, 'code'), propertyOf(thrown, 'cause')]
   return {
     kind: 'error',
@@ -48,6 +48,15 @@ export function packError(thrown: unknown, depth = 0): PortableError {
     data: cloneable(propertyOf(thrown, 'data')),
     cause: cause === undefined || depth === DEEPEST_CAUSE ? undefined : packError(cause, depth + 1),
     errors: thrown instanceof AggregateError ? packErrors(propertyOf(thrown, 'errors'), depth) : undefined
+  }
+}
+
+/** A function, a symbol or another value that cannot be posted arrives as an Error that describes it: its description alone would seem to be a text that was thrown. */
+function packValue(thrown: unknown): PortableError {
+  try {
+    return { kind: 'value', value: structuredClone(thrown) }
+  } catch {
+    return packError(new Error(`thrown: ${shown(thrown)}`))
   }
 }
 

@@ -82,6 +82,16 @@ describe('errors across threads', () => {
       .with.property('message', 'thrown: undefined')
   })
 
+  it('are made of thrown values that cannot be cloned', () => {
+    expect(across('Symbol(odd)')).to.equal('Symbol(odd)')
+    for (const [thrown, message] of [
+      [Symbol('odd'), 'thrown: Symbol(odd)'],
+      [() => {}, 'thrown: a function']
+    ] as const)
+      for (const arrived of [across(thrown), (across(new Error('of it', { cause: thrown })) as Error).cause])
+        expect(arrived).to.be.instanceOf(Error).with.property('message', message)
+  })
+
   it('do not keep what has received them', async () => {
     // From Node.js 22 on, errors keep the frames in which they were made until their stack is read.
     class Receiver {
