@@ -226,8 +226,10 @@ export class RunLoop {
     await this.#training.changeSchedule(run.scheduleFor(population.schedule, interventions.record.made))
     const { iterations } = this.#training.schedule
     const hosts = run.hosts!.host.size
-    for (const { rank: host, error } of lost)
-      this.#control.emit({ event: 'hostLost', host, reason: error.message, round, iteration, iterations, hosts, learners })
+    for (const { rank: host, error } of lost) {
+      const reason = error.message.replace(`host ${host}: `, '')
+      this.#control.emit({ event: 'hostLost', host, reason, round, iteration, iterations, hosts, learners })
+    }
   }
 
   /** Does the work again, without the hosts that are lost meanwhile. */

@@ -11,6 +11,13 @@ namespace {
 // On the control channel; those below are of beats and of HostMessages.
 constexpr int kStateLengthTag = 4, kStateTag = 5;
 
+// What the link tells of a loss begins with the host that it has noticed, or with "hosts".
+std::string loss_of_host(int host, const std::string& told) {
+  const std::string name = "host " + std::to_string(host) + ": ", all = "hosts: ";
+  if (told.starts_with(name)) return told;
+  return name + (told.starts_with(all) ? told.substr(all.size()) : told);
+}
+
 }  // namespace
 
 void HostsThread::recover() {
@@ -47,7 +54,7 @@ void HostsThread::take_survivors(const std::vector<int>& former, const std::stri
   link_ranks_ = std::move(now);
   const std::lock_guard lock(mutex_);
   for (int host = 0; host < size_; ++host)
-    if (link_ranks_[static_cast<size_t>(host)] < 0) lost_.emplace(host, "host " + std::to_string(host) + ": " + reason);
+    if (link_ranks_[static_cast<size_t>(host)] < 0) lost_.emplace(host, loss_of_host(host, reason));
 }
 
 HostsThread::Bytes HostsThread::states_of(const std::vector<Listener>& clients) {

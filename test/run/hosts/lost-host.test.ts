@@ -32,7 +32,7 @@ describe('A run over hosts, one of which is lost', () => {
     const events = await eventsOf(jobs[0]!)
     await lost
     const loss = events.find(({ event }) => event === 'hostLost') as Extract<(typeof events)[number], { event: 'hostLost' }>
-    expect(loss).to.include({ host: 2, hosts: 2, learners: 4 })
+    expect(loss).to.include({ host: 2, reason: 'it has gone', hosts: 2, learners: 4 })
     const [first, second] = await Promise.all(jobs.slice(0, 2).map(({ finished }) => finished))
     expect(first).to.include({ reason: 'completed', hosts: 2, learners: 4, iterations: 300 })
     expect(first!.population).to.deep.equal([{ round: 0, learners: 6 }, { round: loss.round, learners: 4 }]) // prettier-ignore
