@@ -120,6 +120,16 @@ function told({ path, received, fix }: OptionFault): string {
   return `${path}: received ${received === undefined ? 'nothing' : shown(received)}; ${fix}`
 }
 
+/** Whether it is an object, which has properties to look at. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+/** Throws INVALID_OPTION for options that are no object. */
+export function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw invalidOption('options', options, 'use an object, or leave it out')
+}
+
 /** A text of somebody else's, as a name in a file, for a message or a terminal: what would steer either is spelt out. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)

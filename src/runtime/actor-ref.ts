@@ -1,8 +1,9 @@
+import { checkOptions } from '../errors.js'
 import type { Asks, Tells } from './actor.js'
+import { checkMilliseconds } from './clock.js'
 import type { ExitReason } from './exit-reason.js'
 import type { UserMessage } from './incarnation.js'
 import type { AskOptions, PendingAsks } from './pending-asks.js'
-import { checkOptions, checkStop } from './argument-checks.js'
 
 /** What a ref needs of the actor that it refers to. */
 export interface Recipient {
@@ -65,6 +66,12 @@ export class ActorRef<A extends object> {
     checkStop(options)
     return this.#recipient.stop(options.deadline)
   }
+}
+
+/** Throws INVALID_OPTION for how an actor or a system is to be stopped. */
+export function checkStop(options: { readonly deadline?: number }): void {
+  checkOptions(options)
+  if (options.deadline !== undefined) checkMilliseconds('deadline', options.deadline)
 }
 
 /** Names of methods that JavaScript itself calls, in `await` and in `JSON.stringify`: an object that is only passed on or logged must send nothing. */

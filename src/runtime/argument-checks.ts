@@ -1,4 +1,4 @@
-import { invalidOption } from '../errors.js'
+import { checkOptions, invalidOption, isObject } from '../errors.js'
 import type { ActorRef } from './actor-ref.js'
 import { checkMilliseconds } from './clock.js'
 import type { LocalSpawnOptions, SpawnOptions } from './context.js'
@@ -11,11 +11,6 @@ export function checkModule(module: URL | undefined): void {
   if (typeof module?.href !== 'string') throw invalidOption('module', module, "use a URL, such as new URL('./actor.js', import.meta.url)")
 }
 
-/** Throws INVALID_OPTION for options that are no object. */
-export function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw invalidOption('options', options, 'use an object, or leave it out')
-}
-
 /** Throws INVALID_OPTION, also for a function that makes no objects. */
 export function checkActorClass(actorClass: unknown): void {
   if (typeof actorClass !== 'function' || actorClass.prototype === undefined) throw invalidOption('actorClass', actorClass, 'use a class')
@@ -24,12 +19,6 @@ export function checkActorClass(actorClass: unknown): void {
 /** Throws INVALID_OPTION. */
 export function checkClassName(className: unknown): void {
   if (typeof className !== 'string') throw invalidOption('className', className, 'use the name of a class that the module exports')
-}
-
-/** Throws INVALID_OPTION for what is to stop an actor or a system, and says when, but not in milliseconds. */
-export function checkStop(options: { readonly deadline?: number }): void {
-  checkOptions(options)
-  if (options.deadline !== undefined) checkMilliseconds('deadline', options.deadline)
 }
 
 /** Throws INVALID_OPTION. */
@@ -56,8 +45,4 @@ export function checkRef(parameter: string, actor: ActorRef<object>): void {
   // Not by its class: a thread may have two copies of this package.
   const { exited } = Object(actor) as Partial<ActorRef<object>>
   if (typeof exited?.then !== 'function') throw invalidOption(parameter, actor, 'use the ref of an actor')
-}
-
-export function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
 }

@@ -1,6 +1,6 @@
 import { isMainThread, threadId } from 'node:worker_threads'
-import { ArbalestError } from '../errors.js'
-import { ask, copies, isObject, liveSockets, processOf, serve, type Serving } from './live-socket.js'
+import { ArbalestError, isObject } from '../errors.js'
+import { ask, copies, liveSockets, processOf, serve, type Serving } from './live-socket.js'
 import type { ActorSnapshot } from './snapshot.js'
 
 /** What a process tells of its jobs: names and numbers. */

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { isMainThread, threadId } from 'node:worker_threads'
-import { ArbalestError, codeOf, messageOf, type ErrorCode } from '../errors.js'
+import { ArbalestError, codeOf, isObject, messageOf, type ErrorCode } from '../errors.js'
 
 /**
  * A socket of this thread's, in a folder that belongs to this user alone. A client sends one line of JSON, gets one line of JSON, and the connection
@@ -156,10 +156,6 @@ function parsed(line: string): unknown {
 function failure(code: ErrorCode, path: string, what: string): ArbalestError {
   const pid = processOf(path)
   return new ArbalestError(code, `process ${pid}: ${what}`, { data: { pid } })
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
 
 function ownPath(folder: string): string {

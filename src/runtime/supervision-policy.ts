@@ -1,5 +1,4 @@
-import { invalidOption } from '../errors.js'
-import { isObject } from './argument-checks.js'
+import { invalidOption, isObject } from '../errors.js'
 import type { ExitReason } from './exit-reason.js'
 
 /**
@@ -43,7 +42,7 @@ export const DEFAULT_POLICY = {
 export function checkPolicy(policy: SupervisionPolicy): void {
   // Of a text nothing would be read, and the default would hold without a word.
   if (!isObject(policy)) throw invalidOption('supervision', policy, "use an object, such as { strategy: 'allForOne' }")
-  const { strategy, intensity, backoff = {} } = policy
+  const { strategy, intensity, backoff = {} }: SupervisionPolicy = policy
   if (!isObject(backoff)) throw invalidOption('backoff', backoff, 'use an object, such as { first: 100 }')
   if (strategy !== undefined && !['oneForOne', 'restForOne', 'allForOne'].includes(strategy)) {
     throw invalidOption('strategy', strategy, 'use oneForOne, restForOne or allForOne')

@@ -1,13 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'eventemitter3'
+import { checkOptions } from '../errors.js'
 import type { ActorClass, ActorOf, OptionsOf } from './actor.js'
-import type { ActorRef } from './actor-ref.js'
+import { checkStop, type ActorRef } from './actor-ref.js'
 import { ChildSupervisor } from './child-supervisor.js'
 import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './context.js'
 import { threadEnvironment, type Environment } from './environment.js'
 import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
-import { checkOptions, checkStop } from './argument-checks.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
 /** Options of an ActorSystem. */

@@ -1,5 +1,4 @@
-import { ArbalestError, invalidOption } from '../../errors.js'
-import { isObject } from '../argument-checks.js'
+import { ArbalestError, invalidOption, isObject } from '../../errors.js'
 import { checkMilliseconds, type Clock } from '../clock.js'
 import type { Interception, Interceptor } from '../environment.js'
 

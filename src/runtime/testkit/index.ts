@@ -3,12 +3,12 @@
  *
  * @module arbalest/runtime/testkit
  */
+import { checkOptions } from '../../errors.js'
 import { methodProxy, type ActorRef } from '../actor-ref.js'
 import { ChildSupervisor } from '../child-supervisor.js'
 import { VirtualClock } from '../clock.js'
 import type { Environment } from '../environment.js'
 import type { RuntimeEvent } from '../events.js'
-import { checkOptions } from '../argument-checks.js'
 import type { SupervisionPolicy } from '../supervision-policy.js'
 import { ActorSystem } from '../system.js'
 import { FaultInjector } from './fault-injector.js'
