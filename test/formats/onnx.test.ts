@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { exportOnnx } from '../../src/formats/onnx/export.js'
+import { exportOnnx, onnxNodes } from '../../src/formats/onnx/export.js'
 import { decodeModel } from './support/decode-onnx.js'
 import { loadOperators } from '../../src/model/composed.js'
 import { buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
@@ -35,7 +35,6 @@ import {
   tanh,
   upsample2d
 } from '../../src/model/layers.js'
-import { onnxNodes } from '../../src/model/operators/onnx.js'
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
 import { gpt, resnet, textClassifier } from '../../src/model/zoo/index.js'

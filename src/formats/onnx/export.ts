@@ -1,8 +1,9 @@
-import { invalidOption } from '../../errors.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
 import { predictionGraph } from '../../model/graph-builder.js'
 import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
 import { checkModel, takesTokens, type Model } from '../../model/model.js'
-import { node, onnxNodes } from '../../model/operators/onnx.js'
+import { node, type OnnxNodes } from '../../model/operators/onnx.js'
+import { operatorRow } from '../../model/operators/table.js'
 import { checkDescription, checkedNormalisation, type SampleEncoding } from '../encoding.js'
 import { dataOf, type FloatTensors } from '../tensor.js'
 import { check } from '../../schema/faults.js'
@@ -84,6 +85,32 @@ export function checkOnnx(model: Model): void {
     model,
     parametersOf(graph).reduce((sum, { shape }) => sum + Float32Array.BYTES_PER_ELEMENT * elements(shape), 0)
   )
+}
+
+/**
+ * Converts an operator of a forward Graph in mode `predict` to nodes of ONNX's operator set 17; `nameOf` returns the names of its values. Throws
+ * UNSUPPORTED_OPERATOR for an operator with a fused ReLU or sum, and for the operators of training.
+ */
+export function onnxNodes(
+  { kind, name, inputs, outputs, attributes }: Operator,
+  { values }: Graph,
+  nameOf: (id: number) => string
+): OnnxNodes {
+  const { onnx, residualInput } = operatorRow(kind)
+  const isFused = attributes['relu'] === 1 || (residualInput !== undefined && inputs[residualInput] !== NONE)
+  if (!onnx || isFused)
+    throw new ArbalestError(
+      'UNSUPPORTED_OPERATOR',
+      `operator ${name}: ${kind}${isFused ? ' fused with its neighbours' : ''} has no ONNX form; export the graph of mode predict as it is built`
+    )
+  return onnx({
+    name,
+    inputs: inputs.map(nameOf),
+    output: nameOf(outputs[0]!),
+    shapes: inputs.map((id) => (id === NONE ? [] : values[id]!.shape)),
+    result: values[outputs[0]!]!.shape,
+    attributes
+  })
 }
 
 /** Converts a Graph to ONNX nodes. Values keep their names, except for the network's `input` and `output`. */

@@ -1,6 +1,4 @@
-import { ArbalestError } from '../../errors.js'
-import { NONE, type Attributes, type Graph, type Operator } from '../graph.js'
-import { operatorRow } from './table.js'
+import type { Attributes } from '../graph.js'
 
 /** An operator whose nodes are wanted, with its values by name. No layer's name has a space, so that names made with one are free. */
 export interface OnnxOperator<A = Attributes> {
@@ -44,30 +42,4 @@ export function one(opType: string, { name, inputs, output }: OnnxOperator<unkno
 
 export function node(opType: string, name: string, inputs: readonly string[], output: string, attributes: OnnxAttributes = {}): OnnxNode {
   return { opType, name, inputs, output, attributes }
-}
-
-/**
- * Converts an operator of a forward Graph in mode `predict` to nodes of ONNX's operator set 17; `nameOf` returns the names of its values. Throws
- * UNSUPPORTED_OPERATOR for an operator with a fused ReLU or sum, and for the operators of training.
- */
-export function onnxNodes(
-  { kind, name, inputs, outputs, attributes }: Operator,
-  { values }: Graph,
-  nameOf: (id: number) => string
-): OnnxNodes {
-  const { onnx, residualInput } = operatorRow(kind)
-  const isFused = attributes['relu'] === 1 || (residualInput !== undefined && inputs[residualInput] !== NONE)
-  if (!onnx || isFused)
-    throw new ArbalestError(
-      'UNSUPPORTED_OPERATOR',
-      `operator ${name}: ${kind}${isFused ? ' fused with its neighbours' : ''} has no ONNX form; export the graph of mode predict as it is built`
-    )
-  return onnx({
-    name,
-    inputs: inputs.map(nameOf),
-    output: nameOf(outputs[0]!),
-    shapes: inputs.map((id) => (id === NONE ? [] : values[id]!.shape)),
-    result: values[outputs[0]!]!.shape,
-    attributes
-  })
 }
