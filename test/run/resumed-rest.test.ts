@@ -32,7 +32,7 @@ describe('a run that goes on from a checkpoint of a rest in which it was changed
 
   for (const [what, steps] of Object.entries(RESTS))
     it(`ends with the bits of one that does what it had done by then: ${what}`, async () => {
-      const options = await manyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1 }, until: { steps: 400 } })
+      const options = await manyRounds({ learner: WARM_LEARNER, learnerOptions: { temperature: 1, rest: 1 }, until: { steps: 300 } })
       const job = train({ ...options, checkpoint: { dir: folder } })
       // The learners remember an earlier message too.
       await atRest(job, 30, () => warm(job))
