@@ -20,6 +20,12 @@ template <class T> struct Turn {
   EVERYWHERE void operator()(int64_t i) const { to[i] = from[i % rows * columns + i / rows]; }
 };
 
+// The four numbers of a feature of a position, for the gradient. `gates` may be null.
+template <class T> EVERYWHERE void keep(const float (&numbers)[kKeptGates], T* gates, int64_t at, int f, int features) {
+  if (!gates) return;
+  for (int i = 0; i < kKeptGates; ++i) gates[(at * kKeptGates + i) * features + f] = T(numbers[i]);
+}
+
 // What a feature of a position is computed from: `gate(number)` is what the state gave to one of its gates.
 template <class Number> struct Lstm {
   using T = Number;
@@ -34,18 +40,12 @@ template <class Number> struct Lstm {
     const float kept[kKeptGates] = {logistic(given(0)), logistic(given(1)), tanhf(given(2)), logistic(given(3))};
     cell = kept[1] * cell + kept[0] * kept[2];
     if (cells) cells[at * features + f] = cell;
-    keep(kept, at, f, features);
+    keep(kept, gates, at, f, features);
     return kept[3] * tanhf(cell);
   }
   EVERYWHERE void skip(int64_t at, int f, int features) const {
     if (cells) cells[at * features + f] = 0;
-    keep({}, at, f, features);
-  }
-
- private:
-  EVERYWHERE void keep(const float (&numbers)[kKeptGates], int64_t at, int f, int features) const {
-    if (!gates) return;
-    for (int i = 0; i < kKeptGates; ++i) gates[(at * kKeptGates + i) * features + f] = T(numbers[i]);
+    keep({}, gates, at, f, features);
   }
 };
 
@@ -59,16 +59,10 @@ template <class Number> struct Gru {
     const auto given = [&](int number) { return float(x[number * features + f]); };
     const float r = logistic(given(0) + gate(0)), z = logistic(given(1) + gate(1)), held = gate(2);
     const float n = tanhf(given(2) + r * held);
-    keep({r, z, n, held}, at, f, features);
+    keep({r, z, n, held}, gates, at, f, features);
     return (1 - z) * n + z * state;
   }
-  EVERYWHERE void skip(int64_t at, int f, int features) const { keep({}, at, f, features); }
-
- private:
-  EVERYWHERE void keep(const float (&numbers)[kKeptGates], int64_t at, int f, int features) const {
-    if (!gates) return;
-    for (int i = 0; i < kKeptGates; ++i) gates[(at * kKeptGates + i) * features + f] = T(numbers[i]);
-  }
+  EVERYWHERE void skip(int64_t at, int f, int features) const { keep({}, gates, at, f, features); }
 };
 
 // Two phases a step: the product with the states, then each feature. At the first step there is no state.
