@@ -42,11 +42,15 @@ describe('a training job that is watched', () => {
     const get = () => {
       throw new Error('trap')
     }
-    for (const thrown of [Object.create(null) as object, new Proxy({}, { get }), undefined]) {
-      const job = start({ until: { epochs: 2 }, onEvaluated: () => Promise.resolve().then(() => { throw thrown }) }) // prettier-ignore
-      const [outcome] = await Promise.allSettled([job.finished])
+    const throwing = (thrown: unknown) =>
+      start({ until: { epochs: 2 }, onEvaluated: () => Promise.resolve().then(() => { throw thrown }) }) // prettier-ignore
+    for (const thrown of [Object.create(null) as object, new Proxy({}, { get })]) {
+      const [outcome] = await Promise.allSettled([throwing(thrown).finished])
       expect(outcome.status === 'rejected' && outcome.reason === thrown).to.equal(true)
     }
+    expect(await rejection(throwing(undefined).finished))
+      .to.be.an('error')
+      .that.has.property('cause', undefined)
   })
 
   it('may share its signal with any number of others', async () => {
