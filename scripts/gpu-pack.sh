@@ -45,9 +45,10 @@ if [[ -e native/build-cuda/Release/arbalest-cuda-probe ]]; then
 fi
 # What the CPU library is linked with, but for what every system has.
 ldd native/build/Release/libarbalest-cpu.so | awk '$3 ~ /lib(dnnl|gomp|OpenCL)/ { print $3 }' | xargs -r -I{} cp -L {} "$work/lib/"
-# Development tools and image decoders are not needed to run tests and benches.
+# Development tools, image decoders and what drives a browser are not needed to run tests of the engine and benches.
 tar -C node_modules -c --dereference \
   --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
+  --exclude=./puppeteer-core --exclude=./@puppeteer --exclude=./chromium-bidi --exclude=./axe-core --exclude=./devtools-protocol --exclude=./zod \
   --exclude=./prettier --exclude=./@img --exclude=./@types --exclude='*.map' --exclude='*.d.ts' . |
   tar -C "$work/node_modules" -x
 if [[ -d .cuda/include ]]; then cp -r .cuda/include "$work/.cuda/"; fi

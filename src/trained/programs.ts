@@ -132,7 +132,11 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
       `model ${model.name}: its loss ${model.loss} takes targets of the output's shape where data ${dataset.name} has ${dataset.classes} classes; use softmaxCrossEntropy, or data with targets`
     )
   const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
-  const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; change its last layer or its loss`
+  const atEach = output.length === wanted.length + 1 && sameShape(output.slice(1), wanted)
+  const fix = atEach
+    ? `it answers at each of ${output[0]} positions: put takePosition(-1) or meanPositions() before its last layer`
+    : 'change its last layer or its loss'
+  const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; ${fix}`
   throw new ArbalestError('SHAPE_MISMATCH', message)
 }
 

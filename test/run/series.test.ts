@@ -17,6 +17,7 @@ import {
 } from '../../src/index.js'
 import { testedBackends } from '../engine/support/backends.js'
 import { distance, runOnnx } from '../formats/support/onnxruntime.js'
+import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 
 const STEPS = 12
@@ -61,6 +62,16 @@ describe('a series', () => {
         // The numbers themselves have a mean square of a half.
         expect(testLoss).to.be.below(0.03)
       })
+
+  it('is refused where the model answers at each position', async () => {
+    const { finished } = train({ ...options, model: modelOf(lstm(4), linear(1)), data, until: { steps: 1 } })
+    await refused(
+      'SHAPE_MISMATCH',
+      () => finished,
+      'it gives [12,1] under meanSquaredError where data custom has targets [1]',
+      'it answers at each of 12 positions: put takePosition(-1) or meanPositions() before its last layer'
+    )
+  })
 
   it('is foretold alike by a model from a file, in ONNX Runtime too', async () => {
     const job = train({ ...options, model: models['both, in two directions'], data, until: { epochs: 1 } })
