@@ -60,8 +60,8 @@ export class ArbalestError extends Error {
 const thrownByCallbacks = new WeakSet<object>()
 
 /**
- * Notes that a function that the user gave has thrown this, so that nobody takes it for a bug of this package. Returns it; in the place of a text, or another value that
- * is no object, an Error with it as the cause.
+ * Marks what a function of the user's has thrown, so that it is not reported as a bug of this package. Returns it, or an Error with it as the cause where it is no
+ * object.
  */
 export function thrownByCallback(thrown: unknown): object {
   const noted = typeof thrown === 'object' && thrown !== null ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })

@@ -109,7 +109,7 @@ function noThreads(cause: unknown): ArbalestError {
   return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'threads' } })
 }
 
-/** Deeper than options are: one that contains itself has no end. */
+/** The greatest depth of options that is looked into: an object that contains itself has no end. */
 const DEEPEST = 32
 
 /** Whether a value is the same after it was written as JSON and read. */

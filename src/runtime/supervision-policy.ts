@@ -40,7 +40,7 @@ export const DEFAULT_POLICY = {
 
 /** Throws INVALID_OPTION. */
 export function checkPolicy(policy: SupervisionPolicy): void {
-  // Of a text nothing would be read, and the default would hold without a word.
+  // A text has no properties: the defaults would apply without an error.
   if (!isObject(policy)) throw invalidOption('supervision', policy, "use an object, such as { strategy: 'allForOne' }")
   const { strategy, intensity, backoff = {} }: SupervisionPolicy = policy
   if (!isObject(backoff)) throw invalidOption('backoff', backoff, 'use an object, such as { first: 100 }')

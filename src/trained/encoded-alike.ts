@@ -13,7 +13,7 @@ export function checkEncodedAlike(model: string, own: SampleEncoding | undefined
   if (!isDeepStrictEqual(tokenizerOf(own), tokenizerOf(encoding))) throw refused('its tokens are not')
 }
 
-/** What a model has learnt by: the names of classes are compared by themselves. */
+/** How data became samples and targets, without the names of classes, which are compared separately. */
 function scalesOf(encoding: LabelledEncoding): readonly unknown[] {
   const { target } = encoding
   return [encoding.kind === 'table' ? encoding.columns : encoding.kind, target.kind === 'number' ? [target.mean, target.std] : target.kind]

@@ -149,6 +149,21 @@ describe('buildGraph', () => {
       expect(initialiser).to.deep.equal({ kind: 'uniform', bound: 1 / Math.sqrt(3) })
   })
 
+  it('begins recurrent layers with the weights and biases that they are told', () => {
+    const one = { kind: 'constant', value: 1 } as const
+    const layers = [lstm(3, { initialiser: 'xavierUniform', biasInitialiser: one }), gru(2, { biasInitialiser: one })]
+    const graph = buildGraph(defineModel({ name: 'series', input: [5, 7], layers }), { batch: 2, mode: 'train' })
+    const [first, second] = [0, 4].map((from) =>
+      parametersOf(graph)
+        .slice(from, from + 4)
+        .map(({ initialiser }) => initialiser)
+    )
+    const xavier = (columns: number) => ({ kind: 'uniform', bound: Math.sqrt(3) * Math.sqrt(2 / (columns + 12)) })
+    expect(first).to.deep.equal([xavier(7), xavier(3), one, one])
+    const usual = { kind: 'uniform', bound: 1 / Math.sqrt(2) }
+    expect(second).to.deep.equal([usual, usual, one, one])
+  })
+
   it('counts parameters', () => {
     expect(parameterCount(model)).to.equal(6 * 2 * 9 + 6 + 2 * 6 + 3 * 6 + 3)
   })

@@ -21,7 +21,7 @@ struct Recurrence {
   int64_t position(int64_t s) const { return reverse ? length - 1 - s : s; }
 };
 
-// Of an operator with so many gates that gives further outputs from position `kept` on: (N, T, F) each.
+// The shapes of a recurrent operator: its outputs are y, the kept gates, and others of y's shape.
 template <class Use> void check_recurrent(const Use& use, int64_t gates, size_t outputs) {
   use.input_rank(0, 3);
   use.whole("reverse", 0, 1);
@@ -36,7 +36,7 @@ template <class Use> void check_recurrent(const Use& use, int64_t gates, size_t 
   for (size_t i = 2; i < outputs; ++i) use.output_is(i, {x[0], x[1], features});
 }
 
-// The same of its gradient, whose inputs are the kept gates, a state, w, gy and the lengths.
+// The shapes of its gradient: the inputs are the kept gates, a state, w, gy and the lengths.
 template <class Use> void check_recurrent_gradient(const Use& use, int64_t gates, size_t outputs) {
   use.input_rank(3, 3);
   use.whole("reverse", 0, 1);

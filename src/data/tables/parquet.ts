@@ -37,7 +37,7 @@ export async function readParquet(file: string, sink: TableSink, _: ReadTableOpt
   }
 }
 
-/** The cells of a column in some rows of a row group, which has so many. */
+/** The cells of a column in rows `begin` to `end`, which lie in one row group of `groupRows` rows. */
 async function cellsOf(request: Extract<ParquetRequest, { column: string }>, groupRows: number): Promise<readonly unknown[]> {
   const { file, column, begin, end } = request
   const found = await ask(request, groupRows)

@@ -139,7 +139,7 @@ defineOperators({
   gruBackward: { flops: ({ inputs: [, , w, gy] }) => recurrentFlops(w, gy, 24) }
 })
 
-/** A product of each position's state with w, and so many operations for each of its features. */
+/** Of each position: the product of its state and w, and `operations` for each of its features. */
 function recurrentFlops(w: Shape | undefined, state: Shape | undefined, operations: number): number {
   return sizeOf(state) * (2 * w![0]! + operations)
 }

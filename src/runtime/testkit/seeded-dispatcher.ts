@@ -41,7 +41,7 @@ export class SeededDispatcher implements Dispatcher {
 
   /** Advances time by this many milliseconds and runs all that falls due meanwhile. */
   async advance(milliseconds: number): Promise<void> {
-    // A clock that shows no number would stay so.
+    // A clock that is set to NaN would stay NaN.
     checkMilliseconds('milliseconds', milliseconds)
     const end = this.#clock.now() + milliseconds
     await this.settle()

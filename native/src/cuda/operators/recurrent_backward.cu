@@ -111,7 +111,7 @@ template <class Cell, int S> struct Backward {
       const auto found = [&](int gate, float gradient) { gradients[(gate * features + f) * S + own] = gradient; };
       float& held = carried[f * S + own];
       if (phase == 0) held = 0;
-      // What the products make of such a sample, nobody reads.
+      // Nobody reads the products of a sample that is not there.
       if (sample >= of.samples) continue;
       const int64_t at = of.at(sample, step);
       if (!of.counts(sample, step)) {
