@@ -23,6 +23,8 @@ export interface EvaluatorsOptions {
   readonly statistics?: StatisticsPass
   /** How many answers to a sample can be right or wrong; 0 if none. */
   readonly answers: number
+  /** How many answers to a sample the loss of a batch is divided by. */
+  readonly positions: number
   /** Absent if no metrics beside loss and accuracy are wanted. */
   readonly metrics?: MetricPlan | undefined
 }
@@ -85,14 +87,14 @@ export class Evaluators {
 
   /** The quality of the model from the findings in all shares, given in the order of the shares. */
   scoresOf(findings: readonly Findings[]): TestScores {
-    const { answers, shares, metrics } = this.#options
+    const { answers, positions, shares, metrics } = this.#options
     const total = (what: Exclude<keyof Findings, 'tally'>) => findings.reduce((sum, each) => sum + each[what], 0)
     const samples = total('samples')
     const share = (what: 'correct' | 'amongTop') => total(what) / (samples * answers)
     const countsTop = shares.some((passes) => passes.some((pass) => pass.countsTop))
     return {
       samples,
-      testLoss: total('loss') / samples,
+      testLoss: (total('loss') * positions) / (samples * (answers || 1)),
       testAccuracy: answers > 0 ? share('correct') : null,
       ...(countsTop && { testTopK: share('amongTop') }),
       ...(metrics && {

@@ -5,9 +5,9 @@ import { kind, list, oneOf, real, text, whole } from '../schema/values.js'
 
 /** Samples with either labels or targets. */
 export interface SampleArrays {
-  /** (count, ...sample): bytes are pixels from 0 to 255, floats are finite and used without scaling. */
-  readonly samples: Uint8Array | Float32Array
-  /** (count): class numbers, from 0 to `classes` - 1. */
+  /** (count, ...sample): bytes are pixels from 0 to 255, floats are finite and used without scaling, an Int32Array holds ids of tokens. */
+  readonly samples: Uint8Array | Float32Array | Int32Array
+  /** (count, ...label): class numbers, from 0 to `classes` - 1; with `label` also -1, which counts for nothing. */
   readonly labels?: ArrayLike<number>
   /** (count, ...target): finite numbers. */
   readonly targets?: Float32Array
@@ -16,12 +16,14 @@ export interface SampleArrays {
 export interface ArrayDatasetOptions extends SampleArrays {
   /** `custom` if omitted. */
   readonly name?: string
-  /** One sample's shape: (C, H, W), a sequence (T, F), or (F). */
+  /** One sample's shape: (C, H, W), a sequence (T, F), (F), or (T) tokens. */
   readonly sample: readonly number[]
   /** The number of classes; with labels only. */
   readonly classes?: number
   /** The names of the classes, in the order of their numbers; a saved model keeps them. */
   readonly classNames?: readonly string[]
+  /** The shape of a sample's labels where each position has one: (T), or (H, W) of the pixels. Omit it where a sample has one label. */
+  readonly label?: readonly number[]
   /** One target's shape; with targets only. */
   readonly target?: readonly number[]
   /** The test set. If omitted, a part of the samples is held out. */
@@ -48,7 +50,10 @@ const shape = list(whole({ min: 1 }), 'a list of whole numbers of at least 1', {
 
 const arrays = {
   samples: required(
-    kind<SampleArrays['samples']>((value) => value instanceof Uint8Array || value instanceof Float32Array, 'a Uint8Array or a Float32Array')
+    kind<SampleArrays['samples']>(
+      (value) => value instanceof Uint8Array || value instanceof Float32Array || value instanceof Int32Array,
+      'a Uint8Array, a Float32Array, or an Int32Array of tokens'
+    )
   ),
   labels: option(kind<ArrayLike<number>>(isListLike, 'a list of class numbers')),
   targets: option(kind<Float32Array>((value) => value instanceof Float32Array, 'a Float32Array'))
@@ -60,6 +65,7 @@ const arrayOptions = group({
   sample: required(shape),
   classes: option(whole({ min: 2, max: 2 ** 31 - 1 })),
   classNames: option(kind<readonly string[]>(isTexts, 'a list of names, one for each class')),
+  label: option(shape),
   target: option(shape),
   test: option(group(arrays)),
   testFraction: option(real({ above: 0, below: 1 }), { also: ['validationSplit', 'validation_split', 'testSize', 'test_size'] }),
@@ -96,29 +102,34 @@ function withoutNulls(given: unknown): unknown {
 }
 
 function refuseContradictions(options: Checked, faults: Faults): void {
-  const { samples, labels, targets, sample, classes, classNames, target, test, testFraction } = options
+  const { samples, labels, targets, sample, classes, classNames, label, target, test, testFraction } = options
   if (sample.length > 3) faults.refuse('sample', sample, 'use the shape of one sample: (C, H, W), (T, F) or (F)')
+  if (samples instanceof Int32Array && sample.length !== 1)
+    faults.refuse('sample', sample, 'use (T), the number of tokens: an Int32Array holds ids of tokens; make numbers a Float32Array')
   if (labels && targets) faults.refuse('labels', labels, 'give labels or targets, not both')
   else if (labels) {
     if (classes === undefined) faults.refuse('classes', classes, 'labels need the number of classes: a whole number of at least 2')
     if (target) faults.refuse('target', target, 'omit it: labels are given')
   } else if (targets) {
     if (classes !== undefined) faults.refuse('classes', classes, 'omit it: targets are given')
+    if (label) faults.refuse('label', label, 'omit it: targets are given')
     if (!target) faults.refuse('target', target, 'targets need the shape of one target')
   } else faults.refuse('labels', labels, 'give labels, which are class numbers, or targets')
   if (classNames && classNames.length !== classes)
     faults.refuse('classNames', classNames, `give ${classes ?? 'no'} names, one for each class`)
   if (test && testFraction !== undefined) faults.refuse('testFraction', testFraction, 'omit it: test is given')
-  if (test && test.samples instanceof Uint8Array !== samples instanceof Uint8Array)
+  if (test && ![Uint8Array, Float32Array, Int32Array].some((type) => test.samples instanceof type && samples instanceof type))
     faults.refuse('test.samples', test.samples, 'use the same element type as samples')
   if (test && (!test.labels !== !labels || !test.targets !== !targets))
     faults.refuse('test', Object.keys(test), `give it ${labels ? 'labels' : 'targets'}, as the training samples have`)
   refuseAugmentation(options, faults)
 }
 
-function refuseAugmentation({ augmentation, sample, target }: Checked, faults: Faults): void {
+function refuseAugmentation({ augmentation, sample, label, target }: Checked, faults: Faults): void {
   if (!augmentation) return
   const { padding, border, flip } = augmentation
+  if (label && (padding > 0 || flip) && String(label) !== String(sample.slice(1)))
+    faults.refuse('augmentation', augmentation, 'leave it out, or give each pixel a label: it would move the samples, and not their labels')
   if (target?.length === 3 && (padding > 0 || flip))
     faults.refuse('augmentation', augmentation, 'leave it out: it would move the samples, and not their targets, which are images too')
   const most = sample.length === 3 ? mostPadding(sample, border) : 0

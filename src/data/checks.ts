@@ -1,18 +1,26 @@
 import { usableMemory } from '../engine/machine.js'
 import { ArbalestError, shown } from '../errors.js'
+import { NO_CLASS } from '../model/no-class.js'
 
 /** LABEL_OUT_OF_RANGE: a label that is not the number of a class. `index` counts the records of `source` from 0. */
-export function labelOutOfRange(source: string, index: number, label: unknown, classes: number): ArbalestError {
-  const message = `${source}: record ${index} has label ${shown(label)}; labels must be whole numbers from 0 to ${classes - 1}`
+export function labelOutOfRange(source: string, index: number, label: unknown, classes: number, many = false): ArbalestError {
+  const none = many ? `, or ${NO_CLASS} where none counts` : ''
+  const message = `${source}: record ${index} has label ${shown(label)}; labels must be whole numbers from 0 to ${classes - 1}${none}`
   return new ArbalestError('LABEL_OUT_OF_RANGE', message, { data: { source, record: index, label, classes } })
 }
 
-/** Labels as the engine takes them. Throws LABEL_OUT_OF_RANGE unless each is the number of a class. */
-export function checkedLabels(labels: ArrayLike<number>, classes: number, source: string): Int32Array {
+/** Labels as the engine takes them, `each` to a record. Throws LABEL_OUT_OF_RANGE unless each is the number of a class, or where a record has a list of them NO_CLASS. */
+export function checkedLabels(
+  labels: ArrayLike<number>,
+  classes: number,
+  source: string,
+  { each, least }: { readonly each: number; readonly least: 0 | typeof NO_CLASS } = { each: 1, least: 0 }
+): Int32Array {
   const checked = new Int32Array(labels.length)
   for (let i = 0; i < checked.length; i++) {
     const label = labels[i]!
-    if (!Number.isInteger(label) || label < 0 || label >= classes) throw labelOutOfRange(source, i, label, classes)
+    if (!Number.isInteger(label) || label < least || label >= classes)
+      throw labelOutOfRange(source, Math.floor(i / each), label, classes, least === NO_CLASS)
     checked[i] = label
   }
   return checked

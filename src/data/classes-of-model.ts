@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.js'
+import { NO_CLASS } from '../model/no-class.js'
 import type { Dataset } from './dataset.js'
 import { namesShown } from './names-shown.js'
 
@@ -32,7 +33,7 @@ export function inClassesOf({ name, input, classNames }: Classifier, data: Datas
   const renumbered = <Part extends Dataset['test']>(part: Part): Part => ({
     ...part,
     classes,
-    labels: part.labels && Int32Array.from(part.labels, (label) => numbers[label]!)
+    labels: part.labels && Int32Array.from(part.labels, (label) => (label === NO_CLASS ? label : numbers[label]!))
   })
   return { ...data, classes, classNames, train: renumbered(data.train), test: renumbered(data.test) }
 }

@@ -2,6 +2,7 @@ import type { DatasetSpec } from '../engine/contract.js'
 import type { SampleEncoding } from '../formats/encoding.js'
 import type { Augmentation } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
+import { NO_CLASS } from '../model/no-class.js'
 import type { Normalisation } from '../model/normalisation.js'
 import type { Draws } from './random.js'
 import type { ColumnReport } from './tables/fit.js'
@@ -50,7 +51,8 @@ export interface StreamedSamples {
   readonly reader: ReaderSpec
   /** If true, training samples are read without random changes, as test samples are. */
   readonly still?: boolean
-  /** Never set: streamed samples have classes, and no targets or text windows. */
+  /** Never set: streamed samples have one class each, and no targets or text windows. */
+  readonly label?: undefined
   readonly target?: undefined
   readonly stride?: undefined
 }
@@ -86,8 +88,24 @@ export function isStreamed(samples: DatasetSpec | StreamedSamples): samples is S
   return 'reader' in samples
 }
 
-/** How many predictions per sample can be right or wrong: one per token of a text, one for classes, none for other targets. */
+/**
+ * How many predictions for a test sample can be right or wrong: one per token of a text, one for classes, none for other targets; of samples with several labels the mean number of those that
+ * count.
+ */
 export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
   if (test.stride !== undefined) return elements(sample)
+  if (test.label !== undefined) return labelsThatCount(test) / test.count
   return classes > 0 ? 1 : 0
+}
+
+/** How many labels of samples in memory are the number of a class. */
+export function labelsThatCount({ labels }: DatasetSpec): number {
+  let count = 0
+  for (const label of labels ?? []) if (label !== NO_CLASS) count++
+  return count
+}
+
+/** How many predictions a model makes for a sample, whether they can be right or wrong or not. */
+export function positionsOf({ sample, test }: Pick<Dataset, 'sample' | 'test'>): number {
+  return elements(test.stride !== undefined ? sample : (test.label ?? []))
 }

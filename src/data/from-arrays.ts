@@ -2,10 +2,11 @@ import type { DatasetSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
+import { NO_CLASS } from '../model/no-class.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { checkedArrayOptions, type ArrayDatasetOptions, type SampleArrays } from './array-options.js'
 import { checkedLabels } from './checks.js'
-import type { StoredDataset } from './dataset.js'
+import { labelsThatCount, type StoredDataset } from './dataset.js'
 import { Random } from './random.js'
 
 /**
@@ -18,6 +19,8 @@ export function datasetFromArrays(given: ArrayDatasetOptions): StoredDataset {
   const { name = 'custom', sample, classNames, test, testFraction = 0.1, seed = 0 } = options
   const all = arraysOf('', options, options)
   const parts = test ? { train: all, test: arraysOf('test.', test, options) } : split(all, testFraction, seed)
+  checkSomeCount('labels', parts.train, 'training')
+  checkSomeCount(test ? 'test.labels' : 'labels', parts.test, 'test')
   return {
     name,
     sample,
@@ -30,12 +33,15 @@ export function datasetFromArrays(given: ArrayDatasetOptions): StoredDataset {
 }
 
 function arraysOf(prefix: string, { samples, labels, targets }: SampleArrays, options: ArrayDatasetOptions): DatasetSpec {
-  const { sample, classes = 0, target = [] } = options
+  const { sample, classes = 0, label, target = [] } = options
   const count = countOf(`${prefix}samples`, samples, sample)
   if (samples instanceof Float32Array) checkFinite(`${prefix}samples`, samples)
+  if (samples instanceof Int32Array) checkTokens(`${prefix}samples`, samples)
   if (labels) {
-    if (labels.length !== count) throw mismatch(`${prefix}labels`, `${count} labels for ${count} samples`, `${labels.length}`)
-    return { count, sample, samples, labels: checkedLabels(labels, classes, `${prefix}labels`), classes }
+    const each = elements(label ?? [])
+    if (labels.length !== count * each) throw mismatch(`${prefix}labels`, `${count * each} labels for ${count} samples`, `${labels.length}`)
+    const checked = checkedLabels(labels, classes, `${prefix}labels`, { each, least: label ? NO_CLASS : 0 })
+    return { count, sample, samples, labels: checked, ...(label && { label }), classes }
   }
   // The options have one or the other.
   const values = targets!
@@ -69,6 +75,20 @@ function checkFinite(option: string, values: Float32Array): void {
   if (index >= 0) throw invalidOption(`${option}[${index}]`, values[index], 'use finite numbers: correct or remove that sample')
 }
 
+function checkSomeCount(option: string, spec: DatasetSpec, of: string): void {
+  if (spec.labels && labelsThatCount(spec) === 0)
+    throw invalidOption(
+      option,
+      NO_CLASS,
+      `give some of the ${of} samples' labels a class: with none there is nothing to learn or to measure`
+    )
+}
+
+function checkTokens(option: string, tokens: Int32Array): void {
+  const index = tokens.findIndex((token) => token < 0)
+  if (index >= 0) throw invalidOption(`${option}[${index}]`, tokens[index], 'use ids of tokens from 0')
+}
+
 function mismatch(option: string, expected: string, found: string): ArbalestError {
   return new ArbalestError('SHAPE_MISMATCH', `${option}: expected ${expected}, received ${found}; check it against the given shapes`, {
     data: { parameter: option, expected, received: found }
@@ -88,10 +108,15 @@ function part(all: DatasetSpec, chosen: Int32Array): DatasetSpec {
   return {
     ...all,
     count: chosen.length,
-    samples: rows<Uint8Array | Float32Array>(all.samples, chosen, all.count, all.samples instanceof Uint8Array ? Uint8Array : Float32Array),
+    samples: rows(all.samples, chosen, all.count, elementType(all.samples)),
     ...(all.labels && { labels: rows(all.labels, chosen, all.count, Int32Array) }),
     ...(all.targets && { targets: rows(all.targets, chosen, all.count, Float32Array) })
   }
+}
+
+/** Not the constructor of the array itself: that of a Buffer makes no array. */
+function elementType(samples: DatasetSpec['samples']): new (length: number) => DatasetSpec['samples'] {
+  return samples instanceof Uint8Array ? Uint8Array : samples instanceof Int32Array ? Int32Array : Float32Array
 }
 
 type Numbers = Uint8Array | Float32Array | Int32Array

@@ -1,3 +1,4 @@
+import { NO_CLASS } from '../model/no-class.js'
 import type { MetricName, Task } from './metric-names.js'
 
 /** Counts by class or label; each is whole. */
@@ -79,6 +80,7 @@ export class ClassTally {
     const { size } = this.#task
     for (let i = 0; i < target.length; i++) {
       const own = target[i]!
+      if (own === NO_CLASS) continue
       let answer = 0
       for (let c = 1; c < size; c++) if (output[i * size + c]! > output[i * size + answer]!) answer = c
       samples[own]!++

@@ -3,6 +3,7 @@ import type { Dataset, StreamedSamples } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { messageOf, shown } from '../errors.js'
+import { NO_CLASS } from '../model/no-class.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { oneOf, postingFault, type Schema } from '../schema/values.js'
@@ -48,13 +49,16 @@ function partFault(samples: Dataset['train'], data: Dataset): string | undefined
 }
 
 /** The engine compares the lengths of the arrays. */
-function storedFault({ count, samples, labels, targets, target, classes = 0, stride }: Unchecked<DatasetSpec>): string | undefined {
+function storedFault({ count, samples, labels, label, targets, target, classes = 0, stride }: Unchecked<DatasetSpec>): string | undefined {
   if (!['Uint8Array', 'Float32Array', 'Int32Array'].includes(kindOf(samples)))
     return `samples: received ${shown(samples)}; give a Uint8Array of pixels, a Float32Array of numbers, or an Int32Array of tokens`
   // The target of a window of a text is the window one token later.
   if (stride !== undefined) return undefined
   if (classes !== 0 && kindOf(labels) !== 'Int32Array')
     return `labels: received ${shown(labels)}; give an Int32Array with the class of each of its ${shown(count)} samples`
+  if (label !== undefined && !Array.isArray(label)) return `label: received ${shown(label)}; give the shape of a sample's labels`
+  if (label !== undefined && (labels as Int32Array).every((each) => each === NO_CLASS))
+    return `labels: each is ${NO_CLASS}, which counts for nothing; give some of them a class`
   if (classes !== 0) return undefined
   if (kindOf(targets) !== 'Float32Array') return `targets: received ${shown(targets)}; give a Float32Array, or classes and labels`
   return Array.isArray(target) ? undefined : `target: received ${shown(target)}; give the shape of one target`

@@ -3,7 +3,7 @@ import { startFeed } from '../actors/feed.js'
 import { JobScope } from '../actors/job-scope.js'
 import { makeTestSources, planTestSources } from '../actors/sources.js'
 import type { Program } from '../compiler/program.js'
-import type { Dataset } from '../data/dataset.js'
+import { positionsOf, type Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { freeMemory } from '../engine/free-memory.js'
 import { loweringBackend } from '../engine/lowering.js'
@@ -92,7 +92,8 @@ export async function evaluate(
     const { tests, streams } = makeTestSources(data, planTestSources(data, shares, memory), shares.length, scope)
     const feed = await startFeed(data, streams, scope, { seed: 0, skipped: () => {} })
     const replicas = copiesOf(evaluated, statistics, shares.length, scope)
-    const evaluators = await Evaluators.start({ feed, replicas, tests, shares, answers: answersPerSample(model, data), metrics }, scope)
+    const counts = { answers: answersPerSample(model, data), positions: positionsOf(data) }
+    const evaluators = await Evaluators.start({ feed, replicas, tests, shares, ...counts, metrics }, scope)
     const { samples, testLoss, testAccuracy, testMetrics = {} } = await Promise.race([evaluators.measure(), feed.failed])
     return { samples, testLoss, testAccuracy, testMetrics, seconds: (performance.now() - start) / 1000 }
   } finally {

@@ -7,7 +7,7 @@ import { numberTarget } from '../formats/encoding.js'
 import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
-import { sameShape } from '../model/graph.js'
+import { elements, sameShape } from '../model/graph.js'
 import { takesTokens, type Model } from '../model/model.js'
 import type { Pieces } from '../turns.js'
 
@@ -93,7 +93,7 @@ function hasTokens({ train }: Dataset): boolean {
   return !isStreamed(train) && (train.samples as Partial<typeof train.samples> | undefined)?.[Symbol.toStringTag] === 'Int32Array'
 }
 
-/** Throws SHAPE_MISMATCH if the model does not take the data's samples. */
+/** Throws SHAPE_MISMATCH if the model does not take the data's samples, and INVALID_OPTION for tokens that it does not know. */
 export function checkSamples(model: Model, dataset: Dataset): void {
   if (dataset.train.count < 1 || dataset.test.count < 1)
     throw new ArbalestError(
@@ -105,7 +105,7 @@ export function checkSamples(model: Model, dataset: Dataset): void {
       'SHAPE_MISMATCH',
       `data ${dataset.name}: its samples are ${shown(dataset.sample)} where model ${model.name} takes ${shown(model.input)}; give the model the data's shape as its input`
     )
-  if (hasTokens(dataset) === takesTokens(model)) return
+  if (hasTokens(dataset) === takesTokens(model)) return checkTokens(model, dataset)
   const [found, taken] = hasTokens(dataset) ? ['ids of tokens', 'numbers'] : ['numbers', 'ids of tokens']
   const fix = hasTokens(dataset)
     ? 'begin it with an embedding, as text-classifier and gpt do'
@@ -116,11 +116,29 @@ export function checkSamples(model: Model, dataset: Dataset): void {
   )
 }
 
+/** Throws INVALID_OPTION for a token that the model's embedding has no row for. Windows of a text have been made for their model. */
+function checkTokens({ name, layers }: Model, dataset: Dataset): void {
+  const [first] = layers
+  if (first?.kind !== 'embedding') return
+  for (const part of ['train', 'test'] as const) {
+    const { [part]: samples } = dataset
+    if (isStreamed(samples) || samples.stride !== undefined) continue
+    const index = (samples.samples as Int32Array).findIndex((token) => token >= first.tokens)
+    if (index >= 0)
+      throw invalidOption(
+        `${part}.samples[${index}]`,
+        samples.samples[index],
+        `model ${name}: its embedding has ${first.tokens} tokens, from 0 to ${first.tokens - 1}: give it more, or correct the sample`
+      )
+  }
+}
+
 /** Throws SHAPE_MISMATCH if the model's output and loss do not suit the data's targets, and INVALID_OPTION for targets beyond what the loss takes. */
 function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
-  const tokens = dataset.train.stride === undefined ? [] : dataset.sample
-  const wanted = dataset.classes > 0 ? [...tokens, dataset.classes] : [...(dataset.train.target ?? [])]
+  const { train } = dataset
+  const labels = train.stride !== undefined ? dataset.sample : train.label && [elements(train.label)]
+  const wanted = dataset.classes > 0 ? [...(labels ?? []), dataset.classes] : [...(train.target ?? [])]
   const asClasses = model.loss === 'softmaxCrossEntropy'
   if (asClasses === dataset.classes > 0 && sameShape(output, wanted)) {
     if (model.loss === 'binaryCrossEntropy') checkShares(model, dataset)
@@ -131,11 +149,18 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
       'SHAPE_MISMATCH',
       `model ${model.name}: its loss ${model.loss} takes targets of the output's shape where data ${dataset.name} has ${dataset.classes} classes; use softmaxCrossEntropy, or data with targets`
     )
-  const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
+  const targets =
+    dataset.classes === 0
+      ? `targets ${shown(wanted)}`
+      : train.label
+        ? `a label of ${dataset.classes} classes at each of ${labels![0]} positions`
+        : `${dataset.classes} classes`
   const atEach = output.length === wanted.length + 1 && sameShape(output.slice(1), wanted)
   const fix = atEach
     ? `it answers at each of ${output[0]} positions: put takePosition(-1) or meanPositions() before its last layer`
-    : 'change its last layer or its loss'
+    : train.label
+      ? `let it give ${shown(wanted)}: for labels of pixels end it in conv2d(${dataset.classes}, 1), imagePositions()`
+      : 'change its last layer or its loss'
   const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; ${fix}`
   throw new ArbalestError('SHAPE_MISMATCH', message)
 }

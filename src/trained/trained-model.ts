@@ -177,8 +177,8 @@ export class TrainedModel {
   }
 
   /**
-   * The `top` likeliest classes (5) of each sample, with names and probabilities. Takes what `predict` takes. Throws INVALID_OPTION, also for a
-   * model that is not a classifier.
+   * The `top` likeliest classes (5) of each sample, with names and probabilities; of each position, one after another, where the model answers at each. Takes what `predict` takes. Throws
+   * INVALID_OPTION, also for a model that is not a classifier.
    */
   classify(
     samples: Float32Array | Uint8Array | Int32Array | readonly TableRow[] | readonly string[],
@@ -186,13 +186,10 @@ export class TrainedModel {
   ): Classification[][] {
     const { top } = check(classifyOptions, options)
     const { model, program, classNames: names } = this.#options
-    const [classes, ...more] = program.values[program.named['output']!]!.shape.slice(1)
-    if (model.loss !== 'softmaxCrossEntropy' || classes === undefined || more.length > 0)
-      throw invalidOption(
-        'model',
-        model.name,
-        `it gives ${shown([classes, ...more])} under ${model.loss}; only a classifier has classes: use predict`
-      )
+    const output = program.values[program.named['output']!]!.shape.slice(1)
+    const classes = output.at(-1)
+    if (model.loss !== 'softmaxCrossEntropy' || classes === undefined)
+      throw invalidOption('model', model.name, `it gives ${shown(output)} under ${model.loss}; only a classifier has classes: use predict`)
     return classifications(this.predict(samples), { classes, names, top })
   }
 

@@ -26,6 +26,18 @@ const MASKS: ArrayDatasetOptions = {
   targets: new Float32Array(40)
 }
 
+/** The images again, with a label for each pixel. */
+const PIXELS: ArrayDatasetOptions = { ...IMAGES, label: [1, 2], labels: Array.from({ length: 40 }, (_, i) => (i % 5) - 1) }
+
+/** Ten sentences of three tokens, with a tag for each. */
+const TAGS: ArrayDatasetOptions = {
+  sample: [3],
+  samples: Int32Array.from({ length: 30 }, (_, i) => i),
+  label: [3],
+  labels: Array.from({ length: 30 }, (_, i) => (i % 3) - 1),
+  classes: 2
+}
+
 function held(seed: number): number[] {
   return [...datasetFromArrays({ ...IMAGES, seed }).test.samples]
 }
@@ -92,6 +104,16 @@ describe('datasetFromArrays', () => {
     expect(set.test.samples.length).to.equal(8)
   })
 
+  it('takes a label for each position, of which some may be of no class', () => {
+    const set = datasetFromArrays(TAGS)
+    expect([set.train.count, set.test.count, set.train.label]).to.deep.equal([9, 1, [3]])
+    for (const { samples, labels } of [set.train, set.test]) {
+      expect(samples).to.be.an.instanceof(Int32Array)
+      for (const [at, token] of samples.entries()) expect(labels![at]).to.equal((token % 3) - 1)
+    }
+    expect(datasetFromArrays({ ...PIXELS, augmentation: { padding: 1, flip: true } }).train.label).to.deep.equal([1, 2])
+  })
+
   const faults: readonly [ErrorCode, string, unknown][] = [
     ['SHAPE_MISMATCH', 'samples', { ...IMAGES, samples: new Uint8Array(81) }],
     ['SHAPE_MISMATCH', 'samples', { ...IMAGES, samples: new Uint8Array(0) }],
@@ -106,6 +128,17 @@ describe('datasetFromArrays', () => {
     ['LABEL_OUT_OF_RANGE', 'record 0 has label 1n', { ...IMAGES, labels: new BigInt64Array(20).fill(1n) }],
     ['LABEL_OUT_OF_RANGE', 'record 0 has label 0.5', { ...IMAGES, labels: Array<number>(20).fill(0.5) }],
     ['LABEL_OUT_OF_RANGE', 'test.labels', { ...IMAGES, test: { samples: new Uint8Array(4), labels: [7] } }],
+    ['SHAPE_MISMATCH', 'labels', { ...TAGS, labels: [0, 1, 0] }],
+    ['LABEL_OUT_OF_RANGE', 'record 9 has label -2', { ...TAGS, labels: [...Array<number>(29).fill(-1), -2] }],
+    ['LABEL_OUT_OF_RANGE', 'or -1 where none counts', { ...TAGS, labels: Array<number>(30).fill(2) }],
+    ['INVALID_OPTION', "the training samples' labels", { ...TAGS, labels: Array<number>(30).fill(-1) }],
+    ['INVALID_OPTION', 'test.labels', { ...TAGS, test: { samples: new Int32Array(3), labels: [-1, -1, -1] } }],
+    ['INVALID_OPTION', 'test.samples', { ...TAGS, test: { samples: new Float32Array(3), labels: [1, 1, 1] } }],
+    ['INVALID_OPTION', 'samples[1]', { ...TAGS, samples: Int32Array.from({ length: 30 }, (_, i) => -i) }],
+    ['INVALID_OPTION', 'sample', { ...TAGS, sample: [3, 1] }],
+    ['INVALID_OPTION', 'label', { ...TAGS, label: [] }],
+    ['INVALID_OPTION', 'label', { ...CURVE, label: [1] }],
+    ['INVALID_OPTION', 'augmentation', { ...PIXELS, label: [2], augmentation: { padding: 1, flip: false } }],
     ['INVALID_OPTION', 'samples', { ...IMAGES, samples: [1, 2, 3, 4] }],
     ['INVALID_OPTION', 'samples[3]', { ...CURVE, samples: Float32Array.of(0, 1, 2, NaN) }],
     ['INVALID_OPTION', 'targets[1]', { ...CURVE, targets: Float32Array.of(0, Infinity, ...Array<number>(8).fill(0)) }],

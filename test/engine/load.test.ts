@@ -4,7 +4,7 @@ import { engine } from '../../src/engine/native.js'
 import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
 import { deviations, expectNone } from './support/magnitudes.js'
-import { activation, elements, generator, label, type OperatorCase } from './support/operator-case.js'
+import { activation, elements, generator, label as labelOf, type OperatorCase } from './support/operator-case.js'
 import { loaded, type LoadAttributes, type Samples } from './support/load-oracle.js'
 
 const SEED = 11
@@ -87,7 +87,7 @@ function faultsOf(
 ): string[] {
   const data = samplesOf(each)
   const dataset = engine.createDataset({ ...data, ...(classes ? { labels, classes: 9 } : { target: [3], targets }) })
-  const use = useOf(each, size, classes ? label(9, size) : activation(size, 3))
+  const use = useOf(each, size, classes ? labelOf(9, size) : activation(size, 3))
   const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
   try {
     return [0, 1, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
@@ -106,6 +106,37 @@ function faultsOf(
   }
 }
 
+/** Runs `load` of samples with several labels each, of which some are of no class, and compares: those of pixels are cropped and flipped as the pixels are. */
+function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadCase, label: readonly number[]): string[] {
+  const data = samplesOf(each)
+  const all = Int32Array.from({ length: COUNT * elements(label) }, () => Math.floor(next() * 10) - 1)
+  const dataset = engine.createDataset({ ...data, labels: all, label, classes: 9 })
+  const use = useOf(each, 5, { ...labelOf(9, 5), shape: [5, elements(label)] })
+  const bound = new BoundOperator(backend, precision, use, { dataset, seed: SEED })
+  const moves = label.length === 2 && String(label) === String(each.sample.slice(1))
+  // As an image in which the border is 0 and no class 1.
+  const asImage: Samples = { count: COUNT, sample: [1, ...label], samples: Float32Array.from(all, (number) => number + 1) }
+  const { padding, border, flip } = each.attributes
+  try {
+    return [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+      const { x, indices } = batchOf(data, each.attributes, position, 5)
+      const moved = Array.from({ length: 5 }, (_, i) =>
+        loaded(asImage, { ...PLAIN, padding, border, flip, shuffled: each.attributes.shuffled }, SEED, position + i).x.map(
+          (number) => number - 1
+        )
+      )
+      const still = Array.from(indices, (i) => [...all.subarray(i * elements(label), (i + 1) * elements(label))])
+      const target = Float64Array.from((moves ? moved : still).flat())
+      const { outputs, faults } = bound.run({}, position)
+      const magnitudes = { x: x.map((value) => Math.abs(value) + 1) }
+      return [...deviations(use, outputs, { x, target }, magnitudes, precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
+    })
+  } finally {
+    bound.release()
+    engine.release(dataset)
+  }
+}
+
 describe('load', () => {
   for (const { name: backend, precisions } of testedBackends()) {
     for (const precision of backend === 'cpu' ? (['f32', 'bf16'] as const) : precisions) {
@@ -113,6 +144,13 @@ describe('load', () => {
         it.skip(`${backend} in ${precision}: not run, for this processor has no ${precision}`)
         continue
       }
+      it(`${backend} in ${precision} gives the labels of all positions of a sample`, () => {
+        const faults = cases.flatMap((each) => {
+          const ofPixels = each.sample.length === 3 ? [each.sample.slice(1)] : []
+          return [[3], [2, 2], ...ofPixels].flatMap((label) => labelFaultsOf(backend, precision, each, label))
+        })
+        expectNone(faults)
+      })
       const layouts =
         backend === 'cpu' ? [null, 'plain', 'nhwc', 'nChw8c', 'nChw16c'] : backend === 'reference' ? [null] : [null, 'plain', 'nhwc']
       for (const layout of layouts) {
@@ -144,7 +182,7 @@ describe('load', () => {
       name: 'alternating flips',
       attributes: { ...PLAIN, flip: 2, shuffled: 1, std: [1 / 255] },
       inputs: {},
-      outputs: { x: activation(COUNT, 1, 1, 2), target: label(9, COUNT) }
+      outputs: { x: activation(COUNT, 1, 1, 2), target: labelOf(9, COUNT) }
     }
     const bound = new BoundOperator('cpu', 'f32', use, { dataset, seed: SEED })
     try {
@@ -168,7 +206,7 @@ describe('load', () => {
   it('refuses a data set of another shape', () => {
     const dataset = engine.createDataset({ ...samplesOf(cases[0]!), labels, classes: 9 })
     try {
-      const use = useOf(cases[1]!, 2, label(9, 2))
+      const use = useOf(cases[1]!, 2, labelOf(9, 2))
       expect(() => new BoundOperator('reference', 'f32', use, { dataset }))
         .to.throw()
         .with.property('code', 'SHAPE_MISMATCH')

@@ -22,6 +22,14 @@ describe('A model that has learnt nothing', () => {
     expect(hint(0.01)).to.equal(undefined)
   })
 
+  it('counts the labels of positions, but for those without a class', () => {
+    const tags = { samples: new Int32Array(40), labels: [...Array<number>(10).fill(-1), ...labels.slice(10)] }
+    const data = datasetFromArrays({ sample: [10], label: [10], ...tags, test: tags, classes: 2, classNames: ['no', 'yes'] })
+    const hint = (testAccuracy: number) => nothingLearnt({ testAccuracy }, data)
+    expect(hint(23 / 30)).to.match(/^the test accuracy is not above 76\.67%, which class "no" as the answer to every position has/)
+    expect(hint(24 / 30)).to.equal(undefined)
+  })
+
   it('is not told from test samples of one class, nor from tokens', () => {
     const one = { ...classes, test: { ...classes.test, labels: new Int32Array(40) } }
     expect(nothingLearnt({ testAccuracy: 1 }, one)).to.equal(undefined)

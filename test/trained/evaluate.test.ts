@@ -31,6 +31,34 @@ describe('A trained model is measured', () => {
     expect(await trained.evaluate(data(['Katze', 'Hund', 'Emu'], (i) => i % 3))).to.deep.include(measured)
   })
 
+  it('on the positions that have a class, of which each sample and each batch has another number', async () => {
+    const [count, length] = [700, 4]
+    const sequences = Float32Array.from({ length: count * length * 2 }, (_, i) => Math.sin(3 * i))
+    const labels = Int32Array.from({ length: count * length }, (_, i) => ((i * i) % 4000 < (4000 * i) / (count * length) ? i % 3 : -1))
+    const each = defineModel({ name: 'each', input: [length, 2], layers: [linear(3)] })
+    const trained = await loadModel(savedOf(each, { classNames: NAMES }))
+    const set = (classNames: readonly string[], numbers: Int32Array) => {
+      const arrays = { samples: sequences, labels: numbers }
+      return datasetFromArrays({ ...arrays, test: arrays, sample: [length, 2], label: [length], classes: 3, classNames })
+    }
+    const measured = await trained.evaluate(set(NAMES, labels))
+    let [loss, right, counted] = [0, 0, 0]
+    const outputs = trained.predict(sequences)
+    for (const [at, label] of labels.entries()) {
+      if (label < 0) continue
+      const logits = outputs.subarray(3 * at, 3 * at + 3)
+      loss += Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0)) - logits[label]!
+      right += logits[label] === Math.max(...logits) ? 1 : 0
+      counted++
+    }
+    expect(counted).to.be.within(1000, 2000)
+    expect(measured.testLoss).to.be.closeTo(loss / counted, 1e-6)
+    expect(measured.testAccuracy).to.be.closeTo(right / counted, 1e-12)
+    const turned = ['emu', 'cat', 'dog']
+    const renumbered = labels.map((label) => (label < 0 ? label : turned.indexOf(NAMES[label]!)))
+    expect((await trained.evaluate(set(turned, renumbered))).testLoss).to.equal(measured.testLoss)
+  })
+
   it('on no text of other characters', async () => {
     const text = (characters: string) => datasetFromText({ text: characters.repeat(40), context: 4 })
     const trained = await loadModel(

@@ -5,6 +5,7 @@
 
 #include "binding/typed_arrays.h"
 #include "binding/values.h"
+#include "core/no_class.h"
 #include "data/dataset.h"
 
 namespace arbalest::js {
@@ -45,11 +46,34 @@ inline void read_windows(const Napi::Object& from, const Napi::Value& samples, D
                                             std::to_string(dataset.classes - 1));
 }
 
-inline void check_sample(const Shape& sample) {
-  for (int64_t extent : sample)
+inline void check_extents(const char* what, const Shape& shape) {
+  for (int64_t extent : shape)
     if (extent < 1 || extent > (1 << 28))
-      throw Error("SHAPE_MISMATCH", "sample: an extent of " + std::to_string(extent) + " is not possible");
+      throw Error("SHAPE_MISMATCH", std::string(what) + ": an extent of " + std::to_string(extent) + " is not possible");
+}
+
+inline void check_sample(const Shape& sample) {
+  check_extents("sample", sample);
   if (sample.empty() || sample.size() > 4) throw Error("SHAPE_MISMATCH", "sample: give a shape of 1 to 4 extents");
+}
+
+// One class number a sample, or several, of which any may be kNoClass.
+inline void read_labels(const Napi::Object& from, const Napi::Value& labels, Dataset& dataset) {
+  dataset.classes = small(property(from, "classes"), "classes");
+  if (const Napi::Value label = property(from, "label"); !label.IsUndefined()) {
+    dataset.label = shape(label, "label");
+    check_extents("label", dataset.label);
+    if (dataset.label.empty()) throw Error("SHAPE_MISMATCH", "label: received no extents; leave it out where a sample has one label");
+  }
+  const size_t count = elements_of_all("label", static_cast<size_t>(dataset.count), dataset.label);
+  const auto* found = reinterpret_cast<const int32_t*>(numbers(labels, "labels", Type::i32, count));
+  dataset.labels.assign(found, found + count);
+  const int32_t least = dataset.label.empty() ? 0 : kNoClass;
+  const size_t each = count / static_cast<size_t>(dataset.count);
+  for (size_t i = 0; i < count; ++i)
+    if (dataset.labels[i] < least || dataset.labels[i] >= dataset.classes)
+      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i / each) + " has class " + std::to_string(dataset.labels[i]) +
+                                            "; classes are 0 to " + std::to_string(dataset.classes - 1));
 }
 
 inline Dataset dataset(const Napi::Value& value) {
@@ -78,20 +102,12 @@ inline Dataset dataset(const Napi::Value& value) {
 
   const Napi::Value labels = property(from, "labels");
   if (!labels.IsUndefined()) {
-    dataset.classes = small(property(from, "classes"), "classes");
-    const auto* found = reinterpret_cast<const int32_t*>(numbers(labels, "labels", Type::i32, count));
-    dataset.labels.assign(found, found + count);
-    for (size_t i = 0; i < count; ++i)
-      if (dataset.labels[i] < 0 || dataset.labels[i] >= dataset.classes)
-        throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " has class " + std::to_string(dataset.labels[i]) +
-                                              "; classes are 0 to " + std::to_string(dataset.classes - 1));
+    read_labels(from, labels, dataset);
     return dataset;
   }
   dataset.target = shape(property(from, "target"), "target");
   if (dataset.target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
-  for (int64_t extent : dataset.target)
-    if (extent < 1 || extent > (1 << 28))
-      throw Error("SHAPE_MISMATCH", "target: an extent of " + std::to_string(extent) + " is not possible");
+  check_extents("target", dataset.target);
   const size_t numbers_of_targets = elements_of_all("target", count, dataset.target);
   const auto* found = reinterpret_cast<const float*>(numbers(property(from, "targets"), "targets", Type::f32, numbers_of_targets));
   dataset.targets.assign(found, found + numbers_of_targets);

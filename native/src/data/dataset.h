@@ -23,13 +23,18 @@ struct Dataset {
   // replaces the labels, is the window that begins one token later.
   int64_t stride = 0;
   Shape target;                 // empty: class numbers; else one target's shape
-  std::vector<int32_t> labels;  // (count) where `target` is empty
+  Shape label;                  // empty: a sample has one class number; else the shape of its class numbers: (T) or (H, W)
+  std::vector<int32_t> labels;  // (count, label...) where `target` is empty; of several to a sample, any may be kNoClass
   std::vector<float> targets;   // (count, target...) otherwise
   int32_t classes = 0;
   // Copies in the memories of devices, by backend. Backends make them, and guard this map.
   mutable std::map<const Backend*, std::shared_ptr<const void>> on_devices;
 
   bool classifies() const { return target.empty(); }
+  // Class numbers that are a sample's target.
+  int64_t labels_of_sample() const { return elements_of(stride != 0 ? sample : label); }
+  // Whether each pixel of the samples has a label: they are cropped and mirrored together.
+  bool labels_move() const { return sample.size() == 3 && label == Shape{sample[1], sample[2]}; }
   int64_t tokens() const { return static_cast<int64_t>(samples.size() / size_of(Type::i32)); }
 };
 

@@ -72,4 +72,15 @@ constexpr int64_t reflected(int64_t at, int64_t length) {
   return at < length ? at : 2 * (length - 1) - at;
 }
 
+// The pixel of an image of a height and width, counted along its rows, that stands at (y, x) of the crop; -1 where it is the border's
+// zeros.
+constexpr int64_t source_pixel(const LoadPlan& plan, Border border, int64_t height, int64_t width, int64_t y, int64_t x) {
+  int64_t row = y + plan.row, column = (plan.flip ? width - 1 - x : x) + plan.column;
+  if (border == Border::reflect) {
+    row = reflected(row, height);
+    column = reflected(column, width);
+  }
+  return row >= 0 && row < height && column >= 0 && column < width ? row * width + column : -1;
+}
+
 }  // namespace arbalest

@@ -11,8 +11,10 @@ export interface DatasetSpec {
    * row is long enough.
    */
   readonly stride?: number
-  /** Class numbers (count), each below `classes`. */
+  /** Class numbers (count, ...label), each below `classes`; of several to a sample, any may be -1, which counts for nothing. */
   readonly labels?: Int32Array
+  /** The shape of a sample's labels: (T), or (H, W) of its pixels; omitted where it has one. */
+  readonly label?: readonly number[]
   readonly classes?: number
   /** Instead of labels: (count, ...target). */
   readonly target?: readonly number[]

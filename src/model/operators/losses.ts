@@ -9,12 +9,14 @@ import { defineOperators, perElement } from './table.js'
 declare module '../graph.js' {
   interface Operators {
     /**
-     * logits (...,K), target (...) -> loss (1): mean over all rows, differences (...,K)?, correct (1): count?, amongTop (1): count?
+     * logits (...,K), target (...) -> loss (1): mean over the rows, differences (...,K)?, correct (1): count?, amongTop (1): count?
+     *
+     * Of logits (N,T,K) a row whose target is -1 counts for nothing. The mean is over the others, or with `ofAll` their sum is divided by the number of all rows.
      *
      * The differences are the probabilities, less 1 at the target. `smoothing` gives 1 - smoothing to the right class and smoothing / K to every class. `amongTop` counts the samples whose class is among the `top`
      * largest logits.
      */
-    softmaxCrossEntropy: { readonly smoothing?: number; readonly top?: number }
+    softmaxCrossEntropy: { readonly smoothing?: number; readonly top?: number; readonly ofAll?: number }
     /** differences, target -> glogits */
     softmaxCrossEntropyBackward: { readonly smoothing?: number }
     /**
@@ -65,7 +67,7 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       if (shape.length <= 3) return { shape: shape.slice(0, -1), type: 'integer' }
       throw new ArbalestError(
         'SHAPE_MISMATCH',
-        `layer ${name}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last`,
+        `layer ${name}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last, or imagePositions for a class of each pixel`,
         { data: { layer: name, received: shape.slice(1) } }
       )
     },
@@ -78,7 +80,12 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       if (topK !== undefined && topK >= classes)
         throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
       const counted = topK === undefined ? {} : { amongTop: graph.value('amongTop', [1], { type: 'integer' }) }
-      const attributes = { ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }), ...(topK !== undefined && { top: topK }) }
+      const attributes = {
+        ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }),
+        ...(topK !== undefined && { top: topK }),
+        // Sums of batches in which different numbers of rows count can be added; whoever measures divides them by all that count.
+        ...(!training && shape.length > 2 && { ofAll: 1 })
+      }
       const outputs = [loss, differences, correct, ...Object.values(counted)]
       graph.operator('softmaxCrossEntropy', 'loss', [output, target], outputs, attributes)
       return { loss, correct, ...counted }

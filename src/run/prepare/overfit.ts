@@ -43,12 +43,12 @@ function firstWindows(spec: DatasetSpec, count: number, stride: number): Dataset
 
 function repeated(spec: DatasetSpec | StreamedSamples, count: number, times: number): DatasetSpec | StreamedSamples {
   if (isStreamed(spec)) return spread(spec, count, times)
-  const { sample, samples, labels, target, targets } = spec
+  const { sample, samples, labels, label, target, targets } = spec
   return {
     ...spec,
     count: count * times,
     samples: tiled(samples, count * elements(sample), times),
-    ...(labels && { labels: tiled(labels, count, times) }),
+    ...(labels && { labels: tiled(labels, count * elements(label ?? []), times) }),
     ...(target && targets && { targets: tiled(targets, count * elements(target), times) })
   }
 }

@@ -3,6 +3,7 @@ import { Evaluators } from '../../actors/evaluators.js'
 import type { Feed } from '../../actors/feed.js'
 import type { JobScope } from '../../actors/job-scope.js'
 import type { Sources } from '../../actors/sources.js'
+import { positionsOf } from '../../data/dataset.js'
 import type { Handle, MovedVectorsUse } from '../../engine/contract.js'
 import { elements } from '../../model/graph.js'
 import { answersPerSample, type ProgramPass } from '../../trained/programs.js'
@@ -64,6 +65,7 @@ export function startEvaluators(
       shares,
       ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),
       answers: answersPerSample(model, dataset),
+      positions: positionsOf(dataset),
       metrics
     },
     scope

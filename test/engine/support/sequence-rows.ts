@@ -233,6 +233,29 @@ const crossEntropyCases: Use[] = [
   outputs: { loss: wide(1), differences: activation(n!, t!, k!), correct: wide(1) }
 }))
 
+/** Positions without a class: some, most, and all; more of them than a kernel has threads. */
+const someClassesCases: Use[] = [
+  [2, 3, 7, 0.4, 0],
+  [3, 211, 19, 0.9, 0.2],
+  [1, 4, 5, 1, 0]
+].map(([n, t, k, without, smoothing]) => ({
+  name: `${named([n!, t!, k!])}, ${without} of them without a class`,
+  attributes: { smoothing: smoothing!, top: 2 },
+  inputs: {
+    logits: { ...activation(n!, t!, k!), draw: (u: number): number => 8 * u - 4 },
+    target: { ...tokens(k!, n!, t!), draw: (u: number): number => (u < without! ? -1 : Math.floor(((u - without!) / (1 - without!)) * k!)) }
+  },
+  outputs: { loss: wide(1), differences: activation(n!, t!, k!), correct: wide(1), amongTop: wide(1) }
+}))
+
+/** As a model is measured. */
+const ofAllCases: Use[] = someClassesCases.map((use) => ({
+  ...use,
+  name: `${use.name}, of all`,
+  attributes: { top: 2, ofAll: 1 },
+  outputs: { loss: wide(1), differences: null, correct: wide(1), amongTop: wide(1) }
+}))
+
 /** One sample, one position and one feature; registers in part and whole; several tiles of samples. */
 const RECURRENT: readonly RecurrentExtents[] = [
   [1, 1, 1],
@@ -379,5 +402,19 @@ export const sequenceRows: readonly OperatorRow[] = [
         magnitude: magnitude.softmaxCrossEntropyBackward
       }
     ]
-  }
+  },
+  {
+    kind: 'softmaxCrossEntropy',
+    magnitude: magnitude.softmaxCrossEntropy,
+    cases: someClassesCases,
+    backward: [
+      {
+        kind: 'softmaxCrossEntropyBackward',
+        inputs: ['differences', 'target'],
+        outputs: ['glogits'],
+        magnitude: magnitude.softmaxCrossEntropyBackward
+      }
+    ]
+  },
+  { kind: 'softmaxCrossEntropy', magnitude: magnitude.softmaxCrossEntropy, cases: ofAllCases, backward: [] }
 ]

@@ -2,6 +2,7 @@
 // are bytes), minus mean, over deviation. Token ids are gathered as they are, by token_windows.h.
 #include <algorithm>
 
+#include "core/no_class.h"
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/operator.h"
@@ -70,7 +71,7 @@ template <class T> class Load final : public Kernel {
         load_sample(data.samples.data(), bytes_, sample, plan);
       else
         load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
-      if (target_ && data.stride == 0) load_target(data, sample, plan.index);
+      if (target_ && data.stride == 0) load_target(data, sample, plan);
     });
   }
 
@@ -87,7 +88,7 @@ template <class T> class Load final : public Kernel {
       throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
     }
     if (!target_) return data;
-    const int64_t each = data.stride != 0 ? elements_of(data.sample) : 1;
+    const int64_t each = data.labels_of_sample();
     if (target_.spec.type == Type::i32 && elements_of(target_.shape()) != each * target_.shape()[0]) {
       throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
                                         shown(target_.shape()));
@@ -191,14 +192,31 @@ template <class T> class Load final : public Kernel {
     return from_float<T>(static_cast<float>(pixel) * by.scale + by.shift);
   }
 
-  void load_target(const Dataset& data, int64_t sample, uint64_t index) const {
+  void load_target(const Dataset& data, int64_t sample, const LoadPlan& plan) const {
     if (target_.spec.type == Type::i32) {
-      target_.as<int32_t>()[sample] = data.labels[index];
+      load_labels(data, sample, plan);
       return;
     }
     const int64_t elements = elements_of(data.target);
-    const float* from = data.targets.data() + static_cast<int64_t>(index) * elements;
+    const float* from = data.targets.data() + static_cast<int64_t>(plan.index) * elements;
     for (int64_t e = 0; e < elements; ++e) target_.as<T>()[sample * elements + e] = from_float<T>(from[e]);
+  }
+
+  // The labels of an image's pixels move with them; a border of zeros has none.
+  void load_labels(const Dataset& data, int64_t sample, const LoadPlan& plan) const {
+    const int64_t each = data.labels_of_sample();
+    const int32_t* from = data.labels.data() + static_cast<int64_t>(plan.index) * each;
+    int32_t* to = target_.as<int32_t>() + sample * each;
+    if (!data.labels_move() || (plan.row == 0 && plan.column == 0 && !plan.flip)) {
+      std::copy_n(from, each, to);
+      return;
+    }
+    const int64_t height = data.label[0], width = data.label[1];
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < width; ++x, ++to) {
+        const int64_t pixel = source_pixel(plan, options_.border, height, width, y, x);
+        *to = pixel < 0 ? kNoClass : from[pixel];
+      }
   }
 
   bool same_for_all() const {

@@ -1,7 +1,8 @@
 // Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - sum_k t[k] z[k], where t has 1 - smoothing at the label and
 // smoothing / K everywhere besides; the probabilities that its gradient needs, less 1 at the label, since a small difference from 1 has no
 // digits in bfloat16 once it is added to 1; the number of samples whose class has the first of the largest logits, and of those whose class
-// is among the `top` largest.
+// is among the `top` largest. Where a sample has several rows, such as the positions of a sequence, any of them may have no class: it
+// counts for nothing, and the mean is over the others, or with `ofAll` their sum divided by all rows.
 #include <omp.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/no_class.h"
 #include "cpu/kernels/count.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/exponential.h"
@@ -17,11 +19,32 @@
 namespace arbalest::kernels {
 namespace {
 
-void check_label(int32_t label, int64_t sample, int64_t classes) {
-  if (label >= 0 && label < classes) return;
-  throw Error("LABEL_OUT_OF_RANGE", "target of sample " + std::to_string(sample) + " of the batch: received " + std::to_string(label) +
-                                        "; give a class number from 0 to " + std::to_string(classes - 1));
-}
+// The labels (N) of logits or differences (..., K).
+class Labels {
+ public:
+  Labels(const int32_t* target, const Shape& logits)
+      : target_(target), classes_(logits.back()), rows_(elements_of(logits) / classes_), may_lack_(logits.size() > 2) {}
+
+  bool has_class(int64_t row) const { return !may_lack_ || target_[row] != kNoClass; }
+
+  // How many rows have a class, and at least 1. Throws LABEL_OUT_OF_RANGE.
+  int64_t checked() const {
+    int64_t found = 0;
+    for (int64_t row = 0; row < rows_; ++row) {
+      if (!has_class(row)) continue;
+      ++found;
+      if (const int32_t label = target_[row]; label < 0 || label >= classes_)
+        throw Error("LABEL_OUT_OF_RANGE", "target of sample " + std::to_string(row) + " of the batch: received " + std::to_string(label) +
+                                              "; give a class number from 0 to " + std::to_string(classes_ - 1));
+    }
+    return std::max<int64_t>(1, found);
+  }
+
+ private:
+  const int32_t* target_;
+  const int64_t classes_, rows_;
+  const bool may_lack_;
+};
 
 template <class T> class SoftmaxCrossEntropy final : public Kernel {
  public:
@@ -30,7 +53,9 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         classes_(spec.inputs[0].shape().back()),
         logits_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
+        labels_(target_, spec.inputs[0].shape()),
         smoothing_(spec.attributes.number("smoothing", 0)),
+        of_all_(spec.attributes.number("ofAll", 0) != 0),
         top_(static_cast<int64_t>(spec.attributes.number("top", 1))),
         loss_(output<float>(spec, 0)),
         differences_(output<T>(spec, 1)),
@@ -42,14 +67,16 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   }
 
   void run(const StepContext&) override {
-    for (int64_t sample = 0; sample < samples_; ++sample) check_label(target_[sample], sample, classes_);
+    const int64_t with_class = labels_.checked();
     for_each(samples_, samples_ * classes_, [&](int64_t sample) {
       const auto i = static_cast<size_t>(sample);
+      if (!labels_.has_class(sample)) return leave_out(sample);
       const Highest found = highest_of(logits_ + sample * classes_, target_[sample]);
       places_[i] = found.better;
       losses_[i] = loss_of(sample, found.logit);
     });
-    *loss_ = static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(samples_));
+    *loss_ =
+        static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(of_all_ ? samples_ : with_class));
     const auto among = [&](int64_t most) {
       return static_cast<int32_t>(std::count_if(places_.begin(), places_.end(), [&](int64_t better) { return better < most; }));
     };
@@ -58,6 +85,12 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   }
 
  private:
+  void leave_out(int64_t sample) {
+    places_[static_cast<size_t>(sample)] = std::numeric_limits<int64_t>::max();
+    losses_[static_cast<size_t>(sample)] = 0;
+    if (differences_) std::fill_n(differences_ + sample * classes_, classes_, T{});
+  }
+
   struct Highest {
     float logit;
     int64_t better;  // classes before the label in falling order, equal ones in their own order; if a logit is a NaN, all classes count
@@ -114,7 +147,9 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   const int64_t samples_, classes_;
   const T* logits_;        // (N, K), all axes but the last as one
   const int32_t* target_;  // (N)
+  const Labels labels_;
   const double smoothing_;
+  const bool of_all_;
   const int64_t top_;
   float* loss_;     // (1)
   T* differences_;  // (N, K) or null
@@ -131,13 +166,18 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
         classes_(spec.inputs[0].shape().back()),
         differences_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
+        labels_(target_, spec.inputs[0].shape()),
         smoothing_(static_cast<float>(spec.attributes.number("smoothing", 0))),
         glogits_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
-    for (int64_t sample = 0; sample < samples_; ++sample) check_label(target_[sample], sample, classes_);
-    const float share = 1.0f / static_cast<float>(samples_), spread = smoothing_ / static_cast<float>(classes_);
-    for_each(samples_, samples_ * classes_, [&](int64_t sample) { run_sample(sample, share, spread); });
+    const float share = 1.0f / static_cast<float>(labels_.checked()), spread = smoothing_ / static_cast<float>(classes_);
+    for_each(samples_, samples_ * classes_, [&](int64_t sample) {
+      if (labels_.has_class(sample))
+        run_sample(sample, share, spread);
+      else
+        std::fill_n(glogits_ + sample * classes_, classes_, T{});
+    });
   }
 
  private:
@@ -155,6 +195,7 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
   const int64_t samples_, classes_;
   const T* differences_;   // (N, K)
   const int32_t* target_;  // (N)
+  const Labels labels_;
   const float smoothing_;
   T* glogits_;  // (N, K)
 };

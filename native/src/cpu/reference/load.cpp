@@ -1,5 +1,6 @@
 // Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation. Token ids
 // are gathered as they are, by token_windows.h.
+#include "core/no_class.h"
 #include "cpu/reference/operator.h"
 #include "data/load_plan.h"
 #include "data/token_windows.h"
@@ -55,9 +56,24 @@ void load_tokens(const OperatorSpec& op, const Dataset& data, int64_t n, int64_t
   if (data.stride != 0 && op.outputs[1]) std::copy_n(tokens + 1, length, op.outputs[1].as<int32_t>() + n * length);
 }
 
-// The target of sample `index` as row n of the batch.
-template <class T> void load_target(const Tensor& target, const Dataset& data, int64_t n, uint64_t index) {
-  const int64_t each = data.stride != 0 ? elements_of(data.sample) : 1;
+// The labels of an image's pixels move with them; a border of zeros has none.
+void load_labels(int32_t* to, const Dataset& data, const LoadPlan& plan, Border border) {
+  const int64_t each = data.labels_of_sample();
+  const int32_t* from = data.labels.data() + static_cast<int64_t>(plan.index) * each;
+  if (!data.labels_move()) {
+    std::copy_n(from, each, to);
+    return;
+  }
+  const int64_t height = data.label[0], width = data.label[1];
+  for (int64_t i = 0; i < each; ++i) {
+    const int64_t pixel = source_pixel(plan, border, height, width, i / width, i % width);
+    to[i] = pixel < 0 ? kNoClass : from[pixel];
+  }
+}
+
+// The target of the sample of a plan as row n of the batch.
+template <class T> void load_target(const Tensor& target, const Dataset& data, int64_t n, const LoadPlan& plan, Border border) {
+  const int64_t each = data.labels_of_sample();
   if (target.spec.type == Type::i32 && elements_of(target.shape()) != each * target.shape()[0]) {
     throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
                                       shown(target.shape()));
@@ -65,7 +81,7 @@ template <class T> void load_target(const Tensor& target, const Dataset& data, i
   if (data.stride != 0) return;  // a window is its own target
   if (target.spec.type == Type::i32) {
     if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
-    target.as<int32_t>()[n] = data.labels[index];
+    load_labels(target.as<int32_t>() + n * each, data, plan, border);
     return;
   }
   const int64_t elements = elements_of(target.shape()) / target.shape()[0];
@@ -73,7 +89,7 @@ template <class T> void load_target(const Tensor& target, const Dataset& data, i
     throw Error("SHAPE_MISMATCH",
                 "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target.shape()));
   }
-  const auto first = static_cast<int64_t>(index) * elements;
+  const auto first = static_cast<int64_t>(plan.index) * elements;
   for (int64_t e = 0; e < elements; ++e) target.as<T>()[n * elements + e] = rounded<T>(data.targets[static_cast<size_t>(first + e)]);
 }
 
@@ -99,21 +115,17 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
       const double mean = channel_value(means, c, 0), deviation = channel_value(deviations, c, 1);
       for (int64_t h = 0; h < image.h; ++h) {
         for (int64_t w = 0; w < image.w; ++w) {
-          int64_t row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
-          if (options.border == Border::reflect) {
-            row = reflected(row, image.h);
-            column = reflected(column, image.w);
-          }
+          const int64_t source = source_pixel(plan, options.border, image.h, image.w, h, w);
           double pixel = 0;
-          if (row >= 0 && row < image.h && column >= 0 && column < image.w) {
-            const auto at = static_cast<size_t>(image.at(static_cast<int64_t>(plan.index), c, row, column));
+          if (source >= 0) {
+            const auto at = static_cast<size_t>(image.at(static_cast<int64_t>(plan.index), c, 0, 0) + source);
             pixel = data.sample_type == Type::u8 ? data.samples[at] / 255.0 : reinterpret_cast<const float*>(data.samples.data())[at];
           }
           x[image.at(n, c, h, w)] = rounded<T>((pixel - mean) / deviation);
         }
       }
     }
-    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan.index);
+    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan, options.border);
   }
 }
 

@@ -1,6 +1,8 @@
 // Losses, as means over the batch, and their gradients.
+#include <algorithm>
 #include <cmath>
 
+#include "core/no_class.h"
 #include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
@@ -46,13 +48,22 @@ void check_squared_error_backward(const Request& request) {
   request.output_is(0, request.input(0));
 }
 
-int64_t label_of(const int32_t* target, int64_t n, int64_t classes) {
-  if (target[n] < 0 || target[n] >= classes) {
-    throw Error("LABEL_OUT_OF_RANGE", "target of sample " + std::to_string(n) + " of the batch: received " + std::to_string(target[n]) +
-                                          "; give a class number from 0 to " + std::to_string(classes - 1));
+// Which rows of logits (..., K) have a class: all, but where a sample has several rows, any of them may have none.
+std::vector<bool> rows_with_class(const Shape& logits, const int32_t* target) {
+  const int64_t classes = logits.back(), rows = elements_of(logits) / classes;
+  std::vector<bool> found;
+  for (int64_t n = 0; n < rows; ++n) {
+    found.push_back(logits.size() <= 2 || target[n] != kNoClass);
+    if (!found.back()) continue;
+    if (target[n] < 0 || target[n] >= classes) {
+      throw Error("LABEL_OUT_OF_RANGE", "target of sample " + std::to_string(n) + " of the batch: received " + std::to_string(target[n]) +
+                                            "; give a class number from 0 to " + std::to_string(classes - 1));
+    }
   }
-  return target[n];
+  return found;
 }
+
+double at_least_one(const std::vector<bool>& rows) { return static_cast<double>(std::max<int64_t>(1, std::ranges::count(rows, true))); }
 
 void store_count(const Tensor& tensor, double value) {
   if (!tensor) return;
@@ -63,7 +74,7 @@ void store_count(const Tensor& tensor, double value) {
 
 // The target has 1 - smoothing at the label and smoothing / K everywhere besides. A sample counts as correct where its class has the first
 // of the largest logits, and as among the top where fewer than `top` classes come before its own in falling order. The differences are the
-// probabilities, less 1 at the label.
+// probabilities, less 1 at the label. The loss is the mean over the rows that have a class, or with `ofAll` their sum divided by all rows.
 template <class T> void softmax_cross_entropy(const OperatorSpec& op, const StepContext&) {
   const T* logits = op.inputs[0].as<T>();              // (N, K), all axes but the last as one
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
@@ -71,10 +82,15 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
   T* differences = op.outputs[1].as<T>();              // (N, K) or null
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
   const double smoothing = op.attributes.number("smoothing", 0), top = op.attributes.number("top", 1);
+  const std::vector<bool> with_class = rows_with_class(op.inputs[0].shape(), target);
   double total = 0, correct = 0, among_top = 0;
   for (int64_t n = 0; n < N; ++n) {
+    if (!with_class[static_cast<size_t>(n)]) {
+      if (differences) std::fill_n(differences + n * K, K, T{});
+      continue;
+    }
     const T* z = logits + n * K;
-    const int64_t label = label_of(target, n, K);
+    const int64_t label = target[n];
     int64_t largest = 0;
     for (int64_t k = 1; k < K; ++k) {
       if (z[k] > z[largest]) largest = k;
@@ -91,7 +107,8 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
     if (!differences) continue;
     for (int64_t k = 0; k < K; ++k) differences[n * K + k] = rounded<T>(std::exp(z[k] - highest) / sum - (k == label ? 1 : 0));
   }
-  loss[0] = rounded<Wide<T>>(total / static_cast<double>(N));
+  const bool of_all = op.attributes.number("ofAll", 0) != 0;
+  loss[0] = rounded<Wide<T>>(total / (of_all ? static_cast<double>(N) : at_least_one(with_class)));
   store_count(op.outputs[2], correct);
   store_count(op.outputs[3], among_top);
 }
@@ -102,11 +119,12 @@ template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, c
   T* glogits = op.outputs[0].as<T>();                  // (N, K)
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
   const double smoothing = op.attributes.number("smoothing", 0), spread = smoothing / static_cast<double>(K);
+  const std::vector<bool> with_class = rows_with_class(op.inputs[0].shape(), target);
+  const double rows = at_least_one(with_class);
   for (int64_t n = 0; n < N; ++n) {
-    const int64_t label = label_of(target, n, K);
     for (int64_t k = 0; k < K; ++k) {
-      const double smoothed = (k == label ? smoothing : 0.0) - spread;
-      glogits[n * K + k] = rounded<T>((differences[n * K + k] + smoothed) / static_cast<double>(N));
+      const double smoothed = (k == target[n] ? smoothing : 0.0) - spread;
+      glogits[n * K + k] = with_class[static_cast<size_t>(n)] ? rounded<T>((differences[n * K + k] + smoothed) / rows) : T{};
     }
   }
 }

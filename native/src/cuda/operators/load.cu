@@ -2,6 +2,7 @@
 // 255, minus mean, over deviation. Position, seed, chosen samples and the streamed batch are read from the step's parameters.
 #include <algorithm>
 
+#include "core/no_class.h"
 #include "cuda/device_dataset.h"
 #include "cuda/launch.h"
 #include "cuda/operator_attributes.h"
@@ -52,17 +53,17 @@ template <class T, class From> struct LoadSamples {
   };
 
   const From* samples;    // (count, C, H, W), or null: those of the step's batch, in its order
-  const int32_t* labels;  // (count) or null
+  const int32_t* labels;  // (count, target_elements) or null
   const float* targets;   // (count, target_elements) or null
   const StepParameters* step;
   T* x;            // (N, C, H, W), plain or nhwc
-  int32_t* label;  // (N) or null
+  int32_t* label;  // (N, target_elements) or null
   T* target;       // (N, target_elements) or null
   LoadOptions options;
   Normalisation normalisation;
   Image image;
   int target_elements;
-  bool nhwc;
+  bool labels_move, nhwc;
 
   EVERYWHERE int slices() const { return (image.h * image.w * image.c + kOfSlice - 1) / kOfSlice; }
 
@@ -89,21 +90,31 @@ template <class T, class From> struct LoadSamples {
       if (i < elements) x[n * elements + i] = T(values[own]);
     }
     if (slice != 0) return;
-    if (label && thread == 0) label[n] = (samples ? labels : step->labels)[shared.index];
-    if (target)
-      for (int i = thread; i < target_elements; i += kThreads)
-        target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
+    for (int i = thread; i < target_elements; i += kThreads) {
+      const int64_t to = n * target_elements + i, from = shared.index * target_elements;
+      if (label) label[to] = label_of((samples ? labels : step->labels) + from, shared, i);
+      if (target) target[to] = T(targets[from + i]);
+    }
   }
 
  private:
-  EVERYWHERE float value(const From* sample, const Shared& plan, int c, int h, int w) const {
+  // The labels of an image's pixels move with them; a border of zeros has none.
+  EVERYWHERE int32_t label_of(const int32_t* own, const Shared& plan, int i) const {
+    const int at = labels_move ? source(plan, i / image.w, i % image.w) : i;
+    return at < 0 ? kNoClass : own[at];
+  }
+  // As source_pixel, in numbers of 32 bits.
+  EVERYWHERE int source(const Shared& plan, int h, int w) const {
     int row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
     if (options.border == Border::reflect) {
       row = static_cast<int>(reflected(row, image.h));
       column = static_cast<int>(reflected(column, image.w));
     }
-    float pixel = 0;
-    if (row >= 0 && row < image.h && column >= 0 && column < image.w) pixel = read((c * image.h + row) * image.w + column, sample);
+    return row >= 0 && row < image.h && column >= 0 && column < image.w ? row * image.w + column : -1;
+  }
+  EVERYWHERE float value(const From* sample, const Shared& plan, int c, int h, int w) const {
+    const int at = source(plan, h, w);
+    const float pixel = at < 0 ? 0.0f : read(c * image.h * image.w + at, sample);
     const int channel = normalisation.by_channel ? c : 0;
     return (pixel - normalisation.mean[channel]) / normalisation.deviation[channel];
   }
@@ -114,13 +125,13 @@ template <class T, class From> struct LoadSamples {
 // Token ids: separate samples, or windows of one long row by token_windows.h.
 struct LoadTokens {
   const int32_t* tokens;
-  const int32_t* labels;  // (count) or null
-  int32_t *x, *target;    // (N, T); (N, T) for windows, (N) for labels, or null
+  const int32_t* labels;  // (count, labels_of_sample) or null
+  int32_t *x, *target;    // (N, T); (N, T) for windows, (N, labels_of_sample) for labels, or null
   const StepParameters* step;
   LoadOptions options;
   int64_t stride;   // 0: samples of their own
   uint64_t shifts;  // the number of possible moves of an epoch's windows
-  int length, samples;
+  int length, samples, labels_of_sample;
 
   EVERYWHERE void operator()(int64_t i) const {
     const int n = static_cast<int>(i / length), at = static_cast<int>(i % length);
@@ -130,10 +141,12 @@ struct LoadTokens {
     const int64_t first = stride == 0 ? index * length : index * stride + static_cast<int64_t>(shift);
     x[i] = tokens[first + at];
     if (!target) return;
-    if (stride != 0)
+    if (stride != 0) {
       target[i] = tokens[first + at + 1];
-    else if (at == 0)
-      target[n] = labels[index];
+      return;
+    }
+    for (int each = at; each < labels_of_sample; each += length)
+      target[n * labels_of_sample + each] = labels[index * labels_of_sample + each];
   }
 };
 
@@ -149,7 +162,8 @@ MadeKernel load_tokens(const OperatorSpec& spec, const Dataset& data, const std:
                            data.stride,
                            static_cast<uint64_t>(std::min(data.stride, spare + 1)),
                            static_cast<int>(length),
-                           static_cast<int>(spec.outputs[0].shape()[0])};
+                           static_cast<int>(spec.outputs[0].shape()[0]),
+                           static_cast<int>(data.labels_of_sample())};
   return queued([&stream, on_device, program] { each(stream, int64_t{program.samples} * program.length, program); });
 }
 
@@ -159,10 +173,11 @@ void check(const OperatorSpec& spec, const Dataset& data) {
                                        std::to_string(kMostChannels));
   if ((spec.outputs[0].spec.type == Type::i32) != (data.sample_type == Type::i32))
     throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
-  if (!spec.outputs[1] || data.stride != 0) return;
+  if (!spec.outputs[1]) return;
   const Shape& target = spec.outputs[1].shape();
   const bool classes = spec.outputs[1].spec.type == Type::i32;
-  if (classes != data.classifies() || (!classes && elements_of(data.target) != elements_of(target) / target[0]))
+  const int64_t each = classes ? data.labels_of_sample() : elements_of(data.target);
+  if (classes != data.classifies() || each != elements_of(target) / target[0])
     throw Error("SHAPE_MISMATCH", "load: the data set's targets are not what the program takes; compile it for this data set");
 }
 
@@ -190,7 +205,8 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
           options,
           normalisation_of(spec.attributes),
           image,
-          data.classifies() ? 1 : static_cast<int>(elements_of(data.target)),
+          static_cast<int>(data.classifies() ? data.labels_of_sample() : elements_of(data.target)),
+          data.labels_move(),
           spec.outputs[0].spec.layout == kNhwc,
       };
       return queued([&stream, on_device, program] { blocks(stream, int64_t{program.image.n} * program.slices(), program); });

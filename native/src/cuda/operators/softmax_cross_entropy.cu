@@ -1,8 +1,11 @@
 // The mean over a batch of -log softmax(logits)[target], and the softmax less 1 at the target. A block a sample, then one block for the
-// mean. A target that is not a class makes the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw.
+// mean. A target that is not a class makes the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw. Where a sample has
+// several rows, any of them may have no class: it counts for nothing, and the mean is over the others, or with `ofAll` their sum divided by
+// all rows.
 #include <cmath>
 #include <limits>
 
+#include "core/no_class.h"
 #include "cuda/launch.h"
 #include "cuda/operators/count.h"
 #include "cuda/operators/queued.h"
@@ -14,8 +17,25 @@ namespace {
 // The results of a sample that the first kernel leaves to the second.
 struct Row {
   float loss;
-  int correct, among_top;
+  int correct, among_top, with_class;
 };
+
+// The targets (N) of logits (..., K).
+struct Targets {
+  const int32_t* targets;
+  int rows;
+  bool may_lack;
+
+  EVERYWHERE bool has_class(int64_t row) const { return !may_lack || targets[row] != kNoClass; }
+  EVERYWHERE int32_t operator[](int64_t row) const { return targets[row]; }
+};
+
+Targets targets_of(const OperatorSpec& spec) {
+  const Shape& logits = spec.inputs[0].shape();
+  return {spec.inputs[1].as<int32_t>(), static_cast<int>(elements_of(logits) / logits.back()), logits.size() > 2};
+}
+
+EVERYWHERE int at_least_one(int rows) { return rows > 0 ? rows : 1; }
 
 // Of the classes of one thread, and then of all: `sum` is of exp(z - highest), `target` is the target's logit.
 struct Softmax {
@@ -38,10 +58,10 @@ template <class T> struct SoftmaxRows {
     Standing standings[kThreads];
   };
 
-  const T* logits;        // (N, K)
-  const int32_t* target;  // (N)
-  T* differences;         // (N, K) or null; may be logits
-  Row* rows;              // (N)
+  const T* logits;  // (N, K)
+  Targets target;
+  T* differences;  // (N, K) or null; may be logits
+  Row* rows;       // (N)
   int classes, top;
   float smoothing;
 
@@ -101,6 +121,12 @@ template <class T> struct SoftmaxRows {
   }
 
   EVERYWHERE void finish(int64_t sample, int thread, const Softmax& all, const Standing& found) const {
+    if (!target.has_class(sample)) {
+      if (differences)
+        for (int k = thread; k < classes; k += kThreads) differences[sample * classes + k] = T(0.0f);
+      if (thread == 0) rows[sample] = {0, 0, 0, 0};
+      return;
+    }
     if (differences)
       for (int k = thread; k < classes; k += kThreads) {
         const float power = expf(float(logits[sample * classes + k]) - all.highest);
@@ -110,7 +136,7 @@ template <class T> struct SoftmaxRows {
     const bool known = target[sample] >= 0 && target[sample] < classes;
     const float mean = found.below / static_cast<float>(classes);
     const float loss = logf(all.sum) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
-    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && found.better == 0, known && found.better < top};
+    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && found.better == 0, known && found.better < top, 1};
   }
 };
 
@@ -121,32 +147,73 @@ struct MeanOfRows {
   float* loss;      // (1)
   Count correct, among_top;
   int samples;
+  bool of_all;
   int lanes = 1;
 
   EVERYWHERE Sum partial(int64_t, int thread) const {
-    Sum found{0, 0, 0};
+    Sum found{0, 0, 0, 0};
     for (int n = thread; n < samples; n += kThreads) found = sum(found, rows[n]);
     return found;
   }
-  EVERYWHERE static Sum sum(const Sum& a, const Sum& b) { return {a.loss + b.loss, a.correct + b.correct, a.among_top + b.among_top}; }
+  EVERYWHERE static Sum sum(const Sum& a, const Sum& b) {
+    return {a.loss + b.loss, a.correct + b.correct, a.among_top + b.among_top, a.with_class + b.with_class};
+  }
   EVERYWHERE void finish(int64_t, int, const Sum& sum) const {
-    *loss = sum.loss / static_cast<float>(samples);
+    *loss = sum.loss / static_cast<float>(of_all ? samples : at_least_one(sum.with_class));
     correct.store(sum.correct);
     among_top.store(sum.among_top);
   }
 };
 
+// An element of the gradient, of `rows` that count.
 template <class T> struct SoftmaxCrossEntropyBackward {
-  const T* differences;   // (N, K)
-  const int32_t* target;  // (N)
-  T* glogits;             // (N, K); may be differences
-  int samples, classes;
+  const T* differences;  // (N, K)
+  Targets target;
+  T* glogits;  // (N, K); may be differences
+  int classes;
   float smoothing;
 
-  EVERYWHERE void operator()(int64_t i) const {
-    const bool own = i % classes == target[i / classes];
+  EVERYWHERE void operator()(int64_t i) const { put(i, target.rows); }
+
+  EVERYWHERE void put(int64_t i, int rows) const {
+    const int64_t row = i / classes;
+    if (!target.has_class(row)) {
+      glogits[i] = T(0.0f);
+      return;
+    }
+    const bool own = i % classes == target[row];
     const float smoothed = (own ? smoothing : 0.0f) - smoothing / static_cast<float>(classes);
-    glogits[i] = T((float(differences[i]) + smoothed) / static_cast<float>(samples));
+    glogits[i] = T((float(differences[i]) + smoothed) / static_cast<float>(rows));
+  }
+};
+
+// Where rows may lack a class. Each block counts those that have one: that is read from the L2 cache, and takes less time than a launch
+// more.
+template <class T> struct SoftmaxCrossEntropyBackwardOfSome {
+  static constexpr int kLevels = 8, kPhases = kLevels + 2;
+  // Elements of a thread: the more, the fewer blocks count.
+  static constexpr int kOfThread = 8;
+  struct Shared {
+    int with_class[kThreads];
+  };
+
+  SoftmaxCrossEntropyBackward<T> each;
+
+  EVERYWHERE int64_t elements() const { return int64_t{each.target.rows} * each.classes; }
+  EVERYWHERE int64_t blocks() const { return (elements() + kOfThread * kThreads - 1) / (kOfThread * kThreads); }
+
+  EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
+    if (phase == 0) {
+      int found = 0;
+      for (int row = thread; row < each.target.rows; row += kThreads) found += each.target.has_class(row);
+      shared.with_class[thread] = found;
+    } else if (phase <= kLevels) {
+      if (const int stride = kThreads >> phase; thread < stride) shared.with_class[thread] += shared.with_class[thread + stride];
+    } else {
+      for (int own = 0; own < kOfThread; ++own)
+        if (const int64_t i = (block * kOfThread + own) * kThreads + thread; i < elements())
+          each.put(i, at_least_one(shared.with_class[0]));
+    }
   }
 };
 
@@ -154,15 +221,20 @@ size_t softmax_cross_entropy_scratch(const Shape& logits) { return static_cast<s
 
 MadeKernel make_softmax_cross_entropy(const OperatorSpec& spec, DeviceStream& stream) {
   const Shape& shape = spec.inputs[0].shape();
-  const int classes = static_cast<int>(shape.back()), samples = static_cast<int>(elements_of(shape) / classes);
+  const int classes = static_cast<int>(shape.back());
+  const Targets target = targets_of(spec);
   auto* const rows = static_cast<Row*>(spec.scratch);
-  const MeanOfRows mean{rows, spec.outputs[0].as<float>(), Count(spec.outputs[2]), Count(spec.outputs[3]), samples};
+  const MeanOfRows mean{rows,
+                        spec.outputs[0].as<float>(),
+                        Count(spec.outputs[2]),
+                        Count(spec.outputs[3]),
+                        target.rows,
+                        spec.attributes.number("ofAll", 0) != 0};
   const int top = static_cast<int>(spec.attributes.number("top", 1));
   const auto smoothing = static_cast<float>(spec.attributes.number("smoothing", 0));
   return by_type(spec.precision, [&]<class P>(P) {
     using T = typename P::T;
-    const SoftmaxRows<T> program{
-        spec.inputs[0].as<T>(), spec.inputs[1].as<int32_t>(), spec.outputs[1].as<T>(), rows, classes, top, smoothing};
+    const SoftmaxRows<T> program{spec.inputs[0].as<T>(), target, spec.outputs[1].as<T>(), rows, classes, top, smoothing};
     return queued([&stream, program, mean] {
       blocks(stream, mean.samples, program);
       reduce(stream, 1, mean);
@@ -171,14 +243,19 @@ MadeKernel make_softmax_cross_entropy(const OperatorSpec& spec, DeviceStream& st
 }
 
 MadeKernel make_softmax_cross_entropy_backward(const OperatorSpec& spec, DeviceStream& stream) {
-  const Shape& shape = spec.inputs[0].shape();
-  const int classes = static_cast<int>(shape.back()), samples = static_cast<int>(elements_of(shape) / classes);
+  const int classes = static_cast<int>(spec.inputs[0].shape().back());
+  const Targets target = targets_of(spec);
   const auto smoothing = static_cast<float>(spec.attributes.number("smoothing", 0));
   return by_type(spec.precision, [&]<class P>(P) {
     using T = typename P::T;
-    const SoftmaxCrossEntropyBackward<T> program{
-        spec.inputs[0].as<T>(), spec.inputs[1].as<int32_t>(), spec.outputs[0].as<T>(), samples, classes, smoothing};
-    return queued([&stream, program] { each(stream, static_cast<int64_t>(program.samples) * program.classes, program); });
+    const SoftmaxCrossEntropyBackward<T> program{spec.inputs[0].as<T>(), target, spec.outputs[0].as<T>(), classes, smoothing};
+    const SoftmaxCrossEntropyBackwardOfSome<T> of_some{program};
+    return queued([&stream, program, of_some] {
+      if (program.target.may_lack)
+        blocks(stream, of_some.blocks(), of_some);
+      else
+        each(stream, of_some.elements(), program);
+    });
   });
 }
 
