@@ -58,8 +58,13 @@ function distance(model: Model, batch: number, seed: number, backend: 'cpu' | 'r
   }
 }
 
-/** They compute their own gradients. */
-const OWN_GRADIENTS: readonly OperatorKind[] = ['matmul', 'stochasticDepth']
+/** What computes the gradients of those that have no operator of their own for it: themselves, or what they are the gradient of. */
+const GRADIENTS: Readonly<Partial<Record<OperatorKind, OperatorKind>>> = {
+  matmul: 'matmul',
+  stochasticDepth: 'stochasticDepth',
+  conv2dBackwardData: 'conv2d',
+  imagePositionsBackward: 'imagePositions'
+}
 
 const anyStep = fc.record({
   model: fc.oneof({ arbitrary: randomModel({ extent: 7, layers: 6 }), weight: 2 }, { arbitrary: randomSequenceModel(), weight: 1 }),
@@ -91,7 +96,7 @@ describe('gradients of any model', () => {
     const agree = ({ model, batch, seed }: { model: Model; batch: number; seed: number }): void => {
       for (const { kind } of checkGradients(model, batch, seed).segments.backward) seen.add(kind)
     }
-    fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 180 })
+    fc.assert(fc.property(anyStep, agree), { seed: 21, numRuns: 200 })
     fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
     fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     fc.assert(fc.property(anyRecurrentStep, agree), { seed: 20, numRuns: 40 })
@@ -101,7 +106,7 @@ describe('gradients of any model', () => {
     expect(everyKind).to.include.members(['conv2d', 'softmaxCrossEntropy'])
     for (const kind of everyKind)
       expect(
-        [...seen].some((one) => (OWN_GRADIENTS.includes(kind) ? one === kind : one.startsWith(`${kind}Backward`))),
+        [...seen].some((one) => (GRADIENTS[kind] ? one === GRADIENTS[kind] : one.startsWith(`${kind}Backward`))),
         kind
       ).to.equal(true)
   })
@@ -116,7 +121,7 @@ describe('gradients of any model', () => {
       const agree = ({ model, batch, seed }: { model: Model; batch: number; seed: number }): void => {
         expect(distance(model, batch, seed, backend)).to.be.below(1e-4)
       }
-      fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 150 })
+      fc.assert(fc.property(anyStep, agree), { seed: 21, numRuns: 150 })
       fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
       fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     })

@@ -7,10 +7,11 @@ import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
-  clamp,
   causalSelfAttention,
+  clamp,
   concat,
   conv2d,
+  convTranspose2d,
   defineModel,
   dropout,
   embedding,
@@ -19,7 +20,11 @@ import {
   globalAvgPool,
   groupNorm,
   gru,
+  imageOfPositions,
+  imagePositions,
   layerNorm,
+  layerNorm2d,
+  layerScale,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -113,9 +118,19 @@ const others: readonly Model[] = [
     lstm(6),
     concat([[gru(4)], [gru(3, { reverse: true, bias: false })], []]),
     lstm(5, { reverse: true, bias: false }),
+    gru(3, { layers: 2, bidirectional: true }),
     takePosition(-2),
     linear(2)
   ),
+  imageModel(
+    'transposed convolutions',
+    [4, 5, 6],
+    convTranspose2d(6, [3, 2], { stride: 2, padding: 1, outputPadding: 1, groups: 2 }),
+    layerScale({ initial: 0.5 }),
+    convTranspose2d(3, 2, { dilation: [1, 2], bias: false }),
+    layerScale({ initial: 0.3, parameter: 'gamma' })
+  ),
+  imageModel('positions and back', [4, 5, 6], layerNorm2d(), imagePositions(), linear(3), imageOfPositions(5, 6)),
   imageModel('features', [5], flatten(), linear(3), relu(), dropout(0.3)),
   imageModel('dropout alone', [3], dropout(0.3))
 ]

@@ -20,6 +20,7 @@ const MODELS = [
   ['mobilenet_v3_small', 'mobilenet_v3_small', 'torchvision', 64],
   ['efficientnet_b0', 'efficientnet_b0', 'torchvision', 64],
   ['efficientnet_b2', 'efficientnet_b2', 'torchvision', 64],
+  ['convnext_tiny', 'convnext_tiny', 'torchvision', 64],
   ['inception_v3', 'inception_v3', 'torchvision', 128],
   ['resnext50_32x4d', 'resnext50_32x4d', 'torchvision', 64],
   ['wide_resnet50_2', 'wide_resnet50_2', 'torchvision', 64],

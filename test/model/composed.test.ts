@@ -274,7 +274,7 @@ describe('an operator of the user', () => {
     for (const [operator, told] of [
       [
         building((builder, x) => builder.add('batchNorm' as 'relu', [x], [2, 8])),
-        'operator: received "batchNorm"; a composed one is made of add, avgPool2d, causalSelfAttention, clamp, classToken, concat, conv2d, embedding'
+        'operator: received "batchNorm"; a composed one is made of add, avgPool2d, causalSelfAttention, channelAffine, clamp, classToken, concat, conv2d'
       ],
       [building((builder, x) => builder.add('dropout' as 'relu', [x], [2, 8])), 'operator: received "dropout"'],
       [building((builder) => builder.add('relu', [99], [2, 8])), 'input 0 of relu: received 99'],

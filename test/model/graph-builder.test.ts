@@ -7,14 +7,18 @@ import {
   clamp,
   concat,
   conv2d,
+  convTranspose2d,
   defineModel,
   dropout,
   flatten,
-  layerNorm,
   globalAvgPool,
   groupNorm,
   gru,
+  imageOfPositions,
   imagePositions,
+  layerNorm,
+  layerNorm2d,
+  layerScale,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -144,6 +148,19 @@ describe('buildGraph', () => {
       'concat1.1.gru1.weight_hh_l0 12 4'
     ])
     expect(graph.values[graph.named['output']!]!.shape).to.deep.equal([2, 6])
+    const deep = defineModel({ name: 'series', input: [5, 7], layers: [gru(2, { layers: 2, bidirectional: true, bias: false })] })
+    const all = buildGraph(deep, { batch: 2, mode: 'train' })
+    expect(parametersOf(all).map(({ name, shape }) => [name, ...shape].join(' '))).to.deep.equal([
+      'gru1.weight_ih_l0 6 7',
+      'gru1.weight_hh_l0 6 2',
+      'gru1.weight_ih_l0_reverse 6 7',
+      'gru1.weight_hh_l0_reverse 6 2',
+      'gru1.weight_ih_l1 6 4',
+      'gru1.weight_hh_l1 6 2',
+      'gru1.weight_ih_l1_reverse 6 4',
+      'gru1.weight_hh_l1_reverse 6 2'
+    ])
+    expect(all.values[all.named['output']!]!.shape).to.deep.equal([2, 5, 4])
     // As torch.nn.LSTM: all uniform within one over the root of its units.
     for (const { initialiser } of parametersOf(graph).slice(0, 4))
       expect(initialiser).to.deep.equal({ kind: 'uniform', bound: 1 / Math.sqrt(3) })
@@ -219,6 +236,35 @@ describe('a model that cannot be', () => {
       'layer upsample1: factor: received [2,1025]; use at most 1024'
     ],
     ['a recurrent layer on an image', [lstm(3)], 'SHAPE_MISMATCH', 'layer lstm1: received input (4, 9, 7); it takes a sequence (T, F)'],
+    [
+      'both ways and one',
+      [imagePositions(), gru(2, { bidirectional: true, reverse: true })],
+      'INVALID_MODEL',
+      'layer gru1: reverse: received true; leave it out'
+    ],
+    [
+      'more padding behind than the stride',
+      [convTranspose2d(2, 3, { stride: 2, outputPadding: 2 })],
+      'INVALID_MODEL',
+      'layer convTranspose1: outputPadding: received 2; use less than the stride'
+    ],
+    [
+      'nothing left of the image',
+      [convTranspose2d(2, 1, { padding: 5 })],
+      'SHAPE_MISMATCH',
+      'layer convTranspose1: received input (4, 9, 7); its padding cuts the whole image off'
+    ],
+    ['groups that do not divide', [convTranspose2d(6, 3, { groups: 3 })], 'SHAPE_MISMATCH', 'its 3 groups must divide the channels'],
+    [
+      'an image of other positions',
+      [imagePositions(), imageOfPositions(8, 8)],
+      'SHAPE_MISMATCH',
+      'its image of 8 x 8 pixels needs 64 positions'
+    ],
+    ['a scale of features', [flatten(), layerScale()], 'SHAPE_MISMATCH', 'layer scale1: received input (252); it takes images'],
+    ['a scale that is no number', [layerScale({ initial: NaN })], 'INVALID_MODEL', 'layer scale1: initial: received NaN'],
+    ['a norm of the pixels of features', [flatten(), layerNorm2d()], 'SHAPE_MISMATCH', 'use layerNorm for features and sequences'],
+    ['no layers', [imagePositions(), gru(2, { layers: 0 })], 'INVALID_MODEL', 'layer gru1: layers: received 0'],
     ['no units', [imagePositions(), gru(0)], 'INVALID_MODEL', 'layer gru1: features: received 0; use a whole number of at least 1'],
     [
       'a direction that is none',
@@ -280,7 +326,7 @@ describe('a model that cannot be', () => {
       'a kind that does not exist',
       [{ kind: 'attention' } as unknown as Layer],
       'INVALID_MODEL',
-      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, clamp, classToken, composed, concat, conv2d, dropout, embedding'
+      'model test: layers.0.kind: received "attention"; use one of avgPool2d, batchNorm2d, causalSelfAttention, clamp, classToken, composed, concat, conv2d, convTranspose2d, dropout'
     ],
     ['a named layer of such a kind', [flatten(), kind('softmax', 'last')], 'INVALID_MODEL', 'layers.1.kind: received "softmax"'],
     ['a kind that every object has', [kind('constructor')], 'INVALID_MODEL', 'layers.0.kind: received "constructor"'],

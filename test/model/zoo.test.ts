@@ -54,6 +54,10 @@ describe('the zoo', () => {
     ['efficientnet_b2', imagenet, 9_109_994],
     ['efficientnet_b3', imagenet, 12_233_232],
     ['efficientnet_b4', imagenet, 19_341_616],
+    ['convnext_tiny', imagenet, 28_589_128],
+    ['convnext_small', imagenet, 50_223_688],
+    ['convnext_base', imagenet, 88_591_464],
+    ['convnext_large', imagenet, 197_767_336],
     // torchvision counts 3,326,696 more in the auxiliary classifier.
     ['inception_v3', imagenet, 27_161_264 - 3_326_696],
     // Caffe's cifar10_quick.

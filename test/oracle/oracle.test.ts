@@ -32,7 +32,7 @@ describe('PyTorch as the oracle', function () {
   })
 
   // The large models' answers are asked for again in oracle.slow.test.ts.
-  for (const name of ['lenet', 'resnet20', 'resnet20_gn', 'gpt', 'text-classifier', 'vit-tiny', 'recurrent'])
+  for (const name of ['lenet', 'resnet20', 'resnet20_gn', 'gpt', 'text-classifier', 'vit-tiny', 'recurrent', 'segments'])
     it(`gives its recorded answers about ${name} again where it is installed`, function () {
       const python = pythonWithTorch()
       if (python === undefined) skip(this, 'no python3 that imports torch; on Debian: apt-get install python3-torch')
@@ -62,7 +62,8 @@ describe('PyTorch as the oracle', function () {
     ['GPT', 'gpt'],
     ['encoder of texts of several lengths', 'text-classifier'],
     ['vision transformer', 'vit-tiny'],
-    ['recurrent layers', 'recurrent']
+    ['recurrent layers', 'recurrent'],
+    ['the classes of pixels', 'segments']
   ] as const)
     describe(`${title}, ten steps of SGD with momentum`, () => {
       const problem = PROBLEMS.get(name)!()

@@ -14,10 +14,11 @@ function lowering(name: EngineBackend): LoweringBackend {
   }
 }
 
-function samplesOf({ model, inputs, targets }: Problem): DatasetSpec {
+function samplesOf({ model, batch, inputs, targets }: Problem): DatasetSpec {
+  const count = batch * inputs.length
   const samples = new Float32Array(inputs.flatMap((input) => [...input]))
   const labels = new Int32Array(targets.flatMap((target) => [...target]))
-  return { count: labels.length, sample: model.input, samples, labels, classes: 10 }
+  return { count, sample: model.input, samples, labels, ...(labels.length > count && { label: [labels.length / count] }), classes: 10 }
 }
 
 /** Texts in bytes, with a class each. */

@@ -95,6 +95,16 @@ export function textProblemOf(
   }
 }
 
+/** The same with a class for each position of the output, of which every fourth has none. */
+export function positionsProblemOf(...given: Parameters<typeof problemOf>): Problem {
+  const problem = problemOf(...given)
+  const { shape } = buildGraph(problem.model, { batch: problem.batch, mode: 'train' }).values.find(({ role }) => role === 'target')!
+  const targets = problem.targets.map((_, step) =>
+    Int32Array.from(words(elements(shape), 900 + step), (word) => (word % 4 === 0 ? -1 : (word >>> 2) % CLASSES))
+  )
+  return { ...problem, targets }
+}
+
 /** The same over texts in bytes, each of another length, with zeros behind its end and a class of its own. */
 export function paddedProblemOf(
   make: (shape: ZooShape) => Model,

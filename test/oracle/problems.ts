@@ -1,4 +1,21 @@
-import { concat, defineModel, gru, linear, lstm, meanPositions } from '../../src/model/layers.js'
+import {
+  concat,
+  conv2d,
+  convTranspose2d,
+  defineModel,
+  gelu,
+  gru,
+  imageOfPositions,
+  imagePositions,
+  layerNorm,
+  layerNorm2d,
+  layerScale,
+  linear,
+  lstm,
+  meanPositions,
+  relu,
+  residual
+} from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'
 import {
   alexnet,
@@ -16,19 +33,48 @@ import {
   vit
 } from '../../src/model/zoo/index.js'
 import type { ZooShape } from '../../src/model/zoo/index.js'
-import { paddedProblemOf, problemOf, textProblemOf, type Problem } from './problem.js'
+import { paddedProblemOf, positionsProblemOf, problemOf, textProblemOf, type Problem } from './problem.js'
 
 const MNIST = [1, 28, 28]
 const CIFAR = [3, 32, 32]
 
 const GPT = { layers: 2, heads: 2, width: 32 }
 
-/** A long short-term memory, then gated recurrent units in both directions. */
+/** A long short-term memory of two layers in both directions, then gated recurrent units, of which two lists of layers make both directions. */
 const recurrent = ({ input, classes }: ZooShape): Model =>
   defineModel({
     name: 'recurrent',
     input,
-    layers: [lstm(9), concat([[gru(7)], [gru(7, { reverse: true })]]), meanPositions(), linear(classes)]
+    layers: [lstm(9, { layers: 2, bidirectional: true }), concat([[gru(7)], [gru(7, { reverse: true })]]), meanPositions(), linear(classes)]
+  })
+
+/** A block of ConvNeXt, transposed convolutions, and the classes of each pixel. */
+const segments = ({ input, classes }: ZooShape): Model =>
+  defineModel({
+    name: 'segments',
+    input,
+    layers: [
+      conv2d(8, 4, { stride: 2, padding: 1 }),
+      layerNorm2d(),
+      residual({
+        relu: false,
+        body: [
+          conv2d(8, 7, { padding: 3, groups: 8 }),
+          imagePositions(),
+          layerNorm(),
+          linear(32),
+          gelu(),
+          linear(8),
+          imageOfPositions(7, 8),
+          layerScale({ initial: 0.5 })
+        ]
+      }),
+      convTranspose2d(12, 3, { stride: 2, padding: 1, outputPadding: 1, groups: 2 }),
+      relu(),
+      convTranspose2d(5, [3, 2], { padding: [2, 1], dilation: 2, bias: false }),
+      conv2d(classes, 1),
+      imagePositions()
+    ]
   })
 
 /** Without dropout, whose random numbers are each library's own. Large models take one step on images as small as their batch norms bear. */
@@ -60,6 +106,7 @@ const MAKERS: readonly (readonly [string, () => Problem])[] = [
   ['text-classifier', () => paddedProblemOf((shape) => textClassifier(shape, GPT), { context: 16, batch: 8, steps: 10, size: GPT })],
   ['vit-tiny', () => problemOf((shape) => vit(shape, GPT), { sample: CIFAR, batch: 8, steps: 10, size: GPT })],
   ['recurrent', () => problemOf(recurrent, { sample: [12, 6], batch: 8, steps: 10 })],
+  ['segments', () => positionsProblemOf(segments, { sample: [3, 14, 16], batch: 4, steps: 10 })],
   ['alexnet', () => problemOf((shape) => alexnet(shape, { dropout: 0 }), { sample: [3, 63, 63], batch: 4, steps: 1 })]
 ]
 

@@ -18,19 +18,56 @@ from models import build  # noqa: E402
 
 
 class Recurrent(torch.nn.Module):
-    """A long short-term memory, then gated recurrent units in both directions, and the mean of the positions."""
+    """A long short-term memory of two layers, then gated recurrent units, all in both directions, and the mean of the positions."""
 
     def __init__(self, sample, classes):
         super().__init__()
-        self.lstm = torch.nn.LSTM(sample[1], 9, batch_first=True)
-        self.gru = torch.nn.GRU(9, 7, batch_first=True, bidirectional=True)
+        self.lstm = torch.nn.LSTM(sample[1], 9, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = torch.nn.GRU(18, 7, batch_first=True, bidirectional=True)
         self.head = torch.nn.Linear(14, classes)
 
     def forward(self, x):
         return self.head(self.gru(self.lstm(x)[0])[0].mean(dim=1))
 
 
+class PixelNorm(torch.nn.LayerNorm):
+    """A layer norm of the channels of each pixel."""
+
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Scale(torch.nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        return x * self.weight[:, None, None]
+
+
+class Segments(torch.nn.Module):
+    """A block of ConvNeXt, transposed convolutions, and the classes of each pixel."""
+
+    def __init__(self, sample, classes):
+        super().__init__()
+        self.stem = torch.nn.Sequential(torch.nn.Conv2d(sample[0], 8, 4, stride=2, padding=1), PixelNorm(8))
+        self.filter = torch.nn.Conv2d(8, 8, 7, padding=3, groups=8)
+        self.mix = torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.Linear(8, 32), torch.nn.GELU(), torch.nn.Linear(32, 8))
+        self.scale = Scale(8)
+        self.grow = torch.nn.ConvTranspose2d(8, 12, 3, stride=2, padding=1, output_padding=1, groups=2)
+        self.smooth = torch.nn.ConvTranspose2d(12, 5, (3, 2), padding=(2, 1), dilation=2, bias=False)
+        self.head = torch.nn.Conv2d(5, classes, 1)
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = x + self.scale(self.mix(self.filter(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+        return self.head(self.smooth(torch.relu(self.grow(x)))).flatten(2).transpose(1, 2)
+
+
 def twin_of(problem):
+    if problem["model"] == "segments":
+        return Segments(problem["sample"], problem["classes"])
     if problem["model"] == "recurrent":
         return Recurrent(problem["sample"], problem["classes"])
     return build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"], dropout=0, **problem["size"])
@@ -68,7 +105,7 @@ def main():
     losses, gradients = [], None
     for x, target in zip(inputs, targets):
         logits = model(x.contiguous(memory_format=memory_format) if x.dim() == 4 else x)
-        loss = F.cross_entropy(logits.flatten(0, -2), target)
+        loss = F.cross_entropy(logits.flatten(0, -2), target, ignore_index=-1)
         optimiser.zero_grad()
         loss.backward()
         if gradients is None:

@@ -16,6 +16,10 @@ const DEEP: readonly string[] = [
   'efficientnet_b2',
   'efficientnet_b3',
   'efficientnet_b4',
+  'convnext_tiny',
+  'convnext_small',
+  'convnext_base',
+  'convnext_large',
   'vit-small',
   'vit-base'
 ]

@@ -1,3 +1,4 @@
+import { NONE, type ValueId } from '../graph.js'
 import type { Initialised } from '../initialisers.js'
 import { pairOf, windowsOf, type Window } from '../layer-checks.js'
 import type { LayerOptions, Named, Pair } from '../layer.js'
@@ -115,6 +116,31 @@ defineComposable({
       })
     }
   },
-  conv2dBackwardData: { flops: affineFlops.backwardData },
+  // Forwards it is a transposed convolution.
+  conv2dBackwardData: {
+    gradient(pass) {
+      const [x, w] = pass.inputs as [ValueId, ValueId]
+      const gradient = pass.gradient()
+      if (pass.wants(1)) pass.emit('conv2dBackwardWeights', [gradient, x], [pass.contribution(1), NONE], pass.attributes)
+      if (pass.wants(0)) pass.emit('conv2d', [gradient, w], [pass.contribution(0)], pass.attributes)
+    },
+    flops: affineFlops.backwardData,
+    onnx: (operator) => {
+      const { stride, padding, dilation, groups } = operator.attributes
+      const [x, w] = operator.shapes as [readonly number[], readonly number[]]
+      // What a convolution of the result would leave out at its lower and right edge.
+      const rest = [0, 1].map((axis) => {
+        const covered = (x[axis + 2]! - 1) * stride[axis]! + (dilation?.[axis] ?? 1) * (w[axis + 2]! - 1) + 1
+        return operator.result[axis + 2]! + 2 * padding[axis]! - covered
+      })
+      return one('ConvTranspose', operator, {
+        strides: stride,
+        pads: [...padding, ...padding],
+        ...(dilation && { dilations: dilation }),
+        ...(rest.some((pixels) => pixels > 0) && { output_padding: rest }),
+        group: groups
+      })
+    }
+  },
   conv2dBackwardWeights: { flops: affineFlops.backwardWeights }
 })

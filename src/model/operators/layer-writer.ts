@@ -104,15 +104,16 @@ export class LayerWriter {
     this.context.graph.operator(kind, this.#named(suffix), inputs, outputs, attributes)
   }
 
-  /** An operator with one result of this shape, that has the layer's name; it may read parameters besides x. */
+  /** An operator with one result of this shape, that has the layer's name, with a suffix if it is not the layer's last; it may read parameters besides x. */
   result(
     kind: OperatorKind,
     x: ValueId,
     shape: readonly number[],
     attributes: Attributes = {},
-    parameters: readonly ValueId[] = []
+    parameters: readonly ValueId[] = [],
+    suffix = ''
   ): ValueId {
-    const operator = { kind, name: this.name, inputs: [x, ...parameters], shape, attributes }
+    const operator = { kind, name: this.#named(suffix), inputs: [x, ...parameters], shape, attributes }
     return addOperator(this.context.graph, operator, this.isDifferentiated)
   }
 

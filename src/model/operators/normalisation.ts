@@ -33,6 +33,7 @@ declare module '../graph.js' {
 declare module '../layer.js' {
   interface Layers {
     layerNorm: LayerNormLayer
+    layerNorm2d: LayerNorm2dLayer
     groupNorm: GroupNormLayer
     localResponseNorm: LocalResponseNormLayer
   }
@@ -41,6 +42,13 @@ declare module '../layer.js' {
 /** Each position normalised by its own mean and variance, then scaled and shifted. */
 export interface LayerNormLayer extends Named {
   readonly kind: 'layerNorm'
+  /** 1e-5 if left out. */
+  readonly epsilon?: number
+}
+
+/** The channels of each pixel normalised by their own mean and variance, then scaled and shifted. */
+export interface LayerNorm2dLayer extends Named {
+  readonly kind: 'layerNorm2d'
   /** 1e-5 if left out. */
   readonly epsilon?: number
 }
@@ -70,6 +78,11 @@ export function layerNorm(options: LayerOptions<LayerNormLayer> = {}): LayerNorm
   return { kind: 'layerNorm', ...optionsOf('layerNorm', options) }
 }
 
+/** Normalises the channels of each pixel of (C, H, W), as ConvNeXt does; `epsilon` is 1e-5 if left out. `groupNorm(1)` normalises the whole image. */
+export function layerNorm2d(options: LayerOptions<LayerNorm2dLayer> = {}): LayerNorm2dLayer {
+  return { kind: 'layerNorm2d', ...optionsOf('layerNorm2d', options) }
+}
+
 /**
  * Group normalisation of (C, H, W) (Wu and He, ECCV 2018): neighbouring channels in `groups` groups, each with the mean and variance of one sample. It
  * does not depend on the batch, which may have one sample. `groups` is a divisor of C: 1 normalises the whole sample, C each channel by itself.
@@ -95,6 +108,20 @@ defineLayers({
       const shape = to.rows(x)
       const epsilon = to.epsilon(layer.epsilon)
       return to.result('layerNorm', x, shape, { epsilon }, scaleAndShift(to, 1, shape.at(-1)!))
+    }
+  },
+  layerNorm2d: {
+    stem: 'norm',
+    properties: { epsilon: true },
+    build(layer, to, x) {
+      const [batch, channels, height, width] = to.image(x, 'use layerNorm for features and sequences')
+      const sequence = [batch, height * width, channels]
+      const positions = to.value(sequence, 'positions')
+      to.operator('imagePositions', [x], [positions], { suffix: 'positions' })
+      const normalised = to.result('layerNorm', positions, sequence, { epsilon: to.epsilon(layer.epsilon) }, scaleAndShift(to, 1, channels))
+      const image = to.value(to.shape(x), 'image')
+      to.operator('imagePositionsBackward', [normalised], [image], { suffix: 'image' })
+      return image
     }
   },
   groupNorm: {

@@ -30,6 +30,7 @@ declare module '../graph.js' {
 declare module '../layer.js' {
   interface Layers {
     imagePositions: ImagePositionsLayer
+    imageOfPositions: ImageOfPositionsLayer
     classToken: ClassTokenLayer
     takePosition: TakePositionLayer
   }
@@ -38,6 +39,13 @@ declare module '../layer.js' {
 /** (C, H, W) to a sequence (H * W, C). */
 export interface ImagePositionsLayer extends Named {
   readonly kind: 'imagePositions'
+}
+
+/** A sequence (height * width, C) to (C, height, width). */
+export interface ImageOfPositionsLayer extends Named {
+  readonly kind: 'imageOfPositions'
+  readonly height: number
+  readonly width: number
 }
 
 /** (T, F) to (1 + T, F): a trained token before the sequence. */
@@ -60,6 +68,15 @@ export function imagePositions(options: Named = {}): ImagePositionsLayer {
   return { kind: 'imagePositions', ...optionsOf('imagePositions', options) }
 }
 
+/** What `imagePositions` does, backwards: the positions of a sequence (height * width, C) become the pixels of an image (C, height, width), row by row. */
+export function imageOfPositions(
+  height: number,
+  width: number,
+  options: LayerOptions<ImageOfPositionsLayer, 'height' | 'width'> = {}
+): ImageOfPositionsLayer {
+  return { kind: 'imageOfPositions', height, width, ...optionsOf('imageOfPositions', options) }
+}
+
 /** A trained token before the sequence, normal with std 0.02 at first, for what the whole sequence says (Devlin et al., 2018): (T, F) to (1 + T, F). */
 export function classToken(options: LayerOptions<ClassTokenLayer> = {}): ClassTokenLayer {
   return { kind: 'classToken', ...optionsOf('classToken', options) }
@@ -80,6 +97,16 @@ defineLayers({
     build(_, to, x) {
       const [batch, channels, height, width] = to.image(x, 'put it behind convolutions')
       return to.result('imagePositions', x, [batch, height * width, channels])
+    }
+  },
+  imageOfPositions: {
+    stem: 'image',
+    properties: { height: true, width: true },
+    build(layer, to, x) {
+      const [batch, length, channels] = to.sequence(x)
+      const [height, width] = [to.wholeNumber('height', layer.height, 1), to.wholeNumber('width', layer.width, 1)]
+      if (height * width !== length) throw to.mismatch(x, `its image of ${height} x ${width} pixels needs ${height * width} positions`)
+      return to.result('imagePositionsBackward', x, [batch, channels, height, width])
     }
   },
   classToken: {
@@ -112,7 +139,8 @@ defineLayers({
 
 defineComposable({
   imagePositions: { gradient: backwardBy('imagePositionsBackward'), onnx: imagePositionsNodes },
-  imagePositionsBackward: {},
+  // Forwards it makes an image of a sequence.
+  imagePositionsBackward: { gradient: backwardBy('imagePositions'), onnx: imageOfPositionsNodes },
   classToken: {
     gradient(pass) {
       pass.emit('classTokenBackward', [pass.gradient()], [pass.optionalContribution(0), pass.optionalContribution(1)])
@@ -140,6 +168,17 @@ function imagePositionsNodes({ name, inputs: [x], output, shapes }: OnnxOperator
       node('Transpose', name, [part('pixels')], output, { perm: [0, 2, 1] })
     ],
     constants: { [part('shape')]: [-1, channels, elements(extent)] }
+  }
+}
+
+function imageOfPositionsNodes({ name, inputs: [x], output, result }: OnnxOperator<unknown>): OnnxNodes {
+  const part = (suffix: string): string => `${output} ${suffix}`
+  return {
+    nodes: [
+      node('Transpose', `${name} transpose`, [x!], part('pixels'), { perm: [0, 2, 1] }),
+      node('Reshape', name, [part('pixels'), part('shape')], output)
+    ],
+    constants: { [part('shape')]: [-1, ...result.slice(1)] }
   }
 }
 

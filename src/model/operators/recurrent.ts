@@ -44,27 +44,31 @@ declare module '../layer.js' {
   }
 }
 
-/** (T, F) to (T, features). */
+/** (T, F) to (T, features), or where it is bidirectional to (T, 2 * features). */
 export interface RecurrentLayer<Kind extends string = 'lstm' | 'gru'> extends Named, Initialised, Padded {
   readonly kind: Kind
   readonly features: number
   readonly bias?: boolean
   /** From the last position to the first. */
   readonly reverse?: boolean
+  /** Both ways, whose features come side by side: first those of the way from the first position on. */
+  readonly bidirectional?: boolean
+  /** How many of them one behind the other, each going through what the one before gives; 1 if left out. */
+  readonly layers?: number
 }
 
 /**
- * A long short-term memory (Hochreiter and Schmidhuber, Neural Computation 1997; with forget gates: Gers et al., 2000), as PyTorch's `LSTM` of one layer:
- * (T, F) to (T, features), each position from those before it. Its parameters are PyTorch's: `weight_ih_l0` (4 features, F), `weight_hh_l0` (4 features,
- * features), `bias_ih_l0`, `bias_hh_l0`. With `reverse` it begins at the last position; two layers side by side in `concat` are a bidirectional one.
- * With `padding`, positions behind the end of a text are left out, and give zeros.
+ * A long short-term memory (Hochreiter and Schmidhuber, Neural Computation 1997; with forget gates: Gers et al., 2000), as PyTorch's `LSTM`: (T, F) to (T,
+ * features), each position from those before it. Its parameters are PyTorch's: `weight_ih_l0` (4 features, F), `weight_hh_l0` (4 features, features),
+ * `bias_ih_l0`, `bias_hh_l0`, and so on for further `layers` (`_l1`) and the way back where it is `bidirectional` (`_l0_reverse`). With `reverse` it begins at
+ * the last position. With `padding`, positions behind the end of a text are left out, and give zeros.
  */
 export function lstm(features: number, options: LayerOptions<RecurrentLayer, 'features'> = {}): RecurrentLayer<'lstm'> {
   return { kind: 'lstm', features, ...optionsOf('lstm', options) }
 }
 
 /**
- * Gated recurrent units (Cho et al., EMNLP 2014), as PyTorch's `GRU` of one layer, where the reset gate scales the product with the state: (T, F) to (T,
+ * Gated recurrent units (Cho et al., EMNLP 2014), as PyTorch's `GRU`, where the reset gate scales the product with the state: (T, F) to (T,
  * features). Options and parameters are those of `lstm`, with three gates in the place of four.
  */
 export function gru(features: number, options: LayerOptions<RecurrentLayer, 'features'> = {}): RecurrentLayer<'gru'> {
@@ -73,11 +77,23 @@ export function gru(features: number, options: LayerOptions<RecurrentLayer, 'fea
 
 const recurrent = <Kind extends 'lstm' | 'gru'>(kind: Kind, gates: number): LayerRow<RecurrentLayer<Kind>> => ({
   stem: kind,
-  properties: { features: true, bias: true, reverse: true, padding: true, initialiser: true, biasInitialiser: true },
+  properties: {
+    features: true,
+    bias: true,
+    reverse: true,
+    bidirectional: true,
+    layers: true,
+    padding: true,
+    initialiser: true,
+    biasInitialiser: true
+  },
   build(layer, to, x) {
     const [batch, length, inputs] = to.sequence(x)
     const features = to.wholeNumber('features', layer.features, 1)
     const reverse = to.truth('reverse', layer.reverse ?? false)
+    const bidirectional = to.truth('bidirectional', layer.bidirectional ?? false)
+    if (bidirectional && reverse) throw to.invalid('reverse', reverse, 'leave it out: with bidirectional it goes both ways')
+    const count = to.wholeNumber('layers', layer.layers ?? 1, 1)
     const { initialiser = 'kaimingUniform', biasInitialiser } = layer
     const rows = gates * features
     // PyTorch draws all of them as if each output had `features` inputs.
@@ -91,12 +107,30 @@ const recurrent = <Kind extends 'lstm' | 'gru'>(kind: Kind, gates: number): Laye
     const ofBias = biasInitialiser === undefined ? usual : initialiserOf(to.name, 'biasInitialiser', biasInitialiser, null)
     const hasBias = to.truth('bias', layer.bias ?? true)
     const bias = (suffix: string): ValueId => (hasBias ? to.parameter(suffix, [rows], ofBias) : NONE)
-    const [ofInput, ofState] = [weight('weight_ih_l0', inputs), weight('weight_hh_l0', features)]
-    const [biasOfInput, biasOfState] = [bias('bias_ih_l0'), bias('bias_hh_l0')]
-    const product = to.value([batch, length, rows], 'inputs')
-    to.operator('linear', [x, ofInput, biasOfInput], [product], { attributes: { relu: 0 }, suffix: 'inputs' })
     const lengths = layer.padding === undefined ? [] : [lengthsOf(to, x, layer.padding)]
-    return to.result(kind, product, [batch, length, features], { reverse: reverse ? 1 : 0 }, [ofState, biasOfState, ...lengths])
+    const oneWay = (from: ValueId, columns: number, number: number, back: boolean): ValueId => {
+      const suffix = `l${number}${back && bidirectional ? '_reverse' : ''}`
+      const [ofInput, ofState] = [weight(`weight_ih_${suffix}`, columns), weight(`weight_hh_${suffix}`, features)]
+      const [biasOfInput, biasOfState] = [bias(`bias_ih_${suffix}`), bias(`bias_hh_${suffix}`)]
+      const product = to.value([batch, length, rows], `inputs_${suffix}`)
+      to.operator('linear', [from, ofInput, biasOfInput], [product], { attributes: { relu: 0 }, suffix: `inputs_${suffix}` })
+      const isLast = number === count - 1 && !bidirectional
+      const read = [ofState, biasOfState, ...lengths]
+      return to.result(kind, product, [batch, length, features], { reverse: back ? 1 : 0 }, read, isLast ? '' : suffix)
+    }
+    const bothWays = (from: ValueId, columns: number, number: number): ValueId => {
+      const ways = [oneWay(from, columns, number, false), oneWay(from, columns, number, true)]
+      const suffix = number === count - 1 ? '' : `l${number}_both`
+      const both = to.value([batch, length, 2 * features], suffix)
+      to.operator('concat', ways, [both], { attributes: { channels: [features, features] }, suffix })
+      return both
+    }
+    let [y, columns] = [x, inputs]
+    for (let number = 0; number < count; number++) {
+      y = bidirectional ? bothWays(y, columns, number) : oneWay(y, columns, number, reverse)
+      columns = to.shape(y)[2]!
+    }
+    return y
   }
 })
 

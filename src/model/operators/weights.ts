@@ -11,14 +11,14 @@ interface Weighted extends Initialised {
   readonly tied?: string
 }
 
-/** The values of a layer's weight, of this shape, and of its bias; NONE for a bias that it has not. */
+/** The values of a layer's weight, of this shape, and of its bias, with a number for each output; NONE for a bias that it has not. */
 export function weightAndBias(
   { bias = true, tied, initialiser: ofWeight = 'kaimingUniform', biasInitialiser: ofBias }: Weighted,
   to: LayerWriter,
-  shape: readonly number[]
+  shape: readonly number[],
+  outputs = shape[0]!
 ): readonly [weight: ValueId, bias: ValueId] {
-  const outputs = shape[0]!
-  const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: outputs * elements(shape.slice(2)) }
+  const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: shape[0]! * elements(shape.slice(2)) }
   const weight =
     tied === undefined ? to.parameter('weight', shape, initialiserOf(to.name, 'initialiser', ofWeight, fans)) : weightOf(tied, to, shape)
   if (!to.truth('bias', bias)) return [weight, NONE]

@@ -4,6 +4,7 @@ import { checkModel, type Model } from '../model.js'
 import type { Normalisation } from '../normalisation.js'
 import { alexnetFamily } from './alexnet.js'
 import { convnetFamily } from './convnet.js'
+import { convnextFamily } from './convnext.js'
 import { checkedShape, SMALL, type Defaults, type ZooFamily, type ZooShape } from './family.js'
 import { efficientnetFamily } from './efficientnet.js'
 import { gptFamily } from './gpt.js'
@@ -32,6 +33,7 @@ const FAMILIES: readonly ZooFamily[] = [
   mobilenetFamily,
   mobilenetV3Family,
   efficientnetFamily,
+  convnextFamily,
   gptFamily,
   textClassifierFamily,
   ...vitFamilies

@@ -5,12 +5,15 @@ import {
   batchNorm2d,
   concat,
   conv2d,
+  convTranspose2d,
   defineModel,
   dropout,
   flatten,
   gelu,
   globalAvgPool,
   groupNorm,
+  layerNorm2d,
+  layerScale,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -80,7 +83,7 @@ interface Pick {
 }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.integer({ min: 0, max: 19 }),
+  kind: fc.integer({ min: 0, max: 21 }),
   channels: fc.integer({ min: 1, max: 5 }),
   kernel: fc.integer({ min: 1, max: 3 }),
   flag: fc.boolean(),
@@ -156,6 +159,16 @@ function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Lay
       layers.push(even ? concat([[], small]) : upsample2d([stride, 1]))
       if (even) channels += filters
       else height *= stride
+    } else if (kind === 20 && height * width <= 64) {
+      const groups = flag ? divisor(channels, filters) : 1
+      const outputPadding = flag ? stride - 1 : 0
+      layers.push(convTranspose2d(filters * groups, [kernel, 2], { stride, padding: [padding, 0], outputPadding, groups, bias: flag }))
+      channels = filters * groups
+      height = (height - 1) * stride - 2 * padding + kernel + outputPadding
+      width = (width - 1) * stride + 2 + outputPadding
+    } else if (kind === 21) {
+      const scale = layerScale({ initial: 0.5, ...(flag && { parameter: `gamma${layers.length}` }) })
+      layers.push(stride === 1 ? scale : layerNorm2d({ epsilon: 0.1 }))
     }
   }
   return layers

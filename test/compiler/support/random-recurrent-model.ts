@@ -21,7 +21,7 @@ export function randomRecurrentModel(): fc.Arbitrary<Model> {
     width: fc.integer({ min: 1, max: 3 }),
     reverse: fc.boolean(),
     bias: fc.boolean(),
-    place: fc.constantFrom('alone', 'beside', 'block')
+    place: fc.constantFrom('alone', 'beside', 'block', 'many')
   })
   const recipe = fc.record({
     length: fc.integer({ min: 1, max: 4 }),
@@ -34,6 +34,7 @@ export function randomRecurrentModel(): fc.Arbitrary<Model> {
     const body = picks.flatMap(({ makes, width, reverse, bias, place }): Layer[] => {
       const one = makes(width, { reverse, bias, ...padded })
       if (place === 'alone') return [one]
+      if (place === 'many') return [makes(width, { bidirectional: reverse, layers: reverse ? 1 : 2, bias, ...padded })]
       if (place === 'beside') return [concat([[one], [gru(2, { ...padded, reverse: !reverse })]])]
       return [linear(width), residual({ body: [layerNorm({ epsilon: 0.1 }), one], relu: false })]
     })

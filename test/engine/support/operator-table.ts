@@ -218,6 +218,23 @@ const scaleCases: Use[] = [...IMAGES, ...LARGE_IMAGES].map((shape) => ({
   outputs: { y: activation(...shape) }
 }))
 
+/** With both numbers, and with one of them. */
+const affineCases = (...numbers: readonly ('scale' | 'shift')[]): Use[] =>
+  [...IMAGES, ...LARGE_IMAGES].map((shape, i) => ({
+    name: `${named(shape)} ${numbers.join(' and ')}`,
+    attributes: {},
+    inputs: {
+      x: activation(...shape),
+      ...Object.fromEntries(
+        (['scale', 'shift'] as const).map((name) => [
+          name,
+          numbers.includes(name) ? wide(...(i % 2 ? [shape[1], 1, 1] : [shape[1]])) : null
+        ])
+      )
+    },
+    outputs: { y: activation(...shape) }
+  }))
+
 /** Channels of the parts: whole blocks, parts of blocks, single ones; of images, features and sequences. */
 const concatCases = (...lists: readonly (readonly number[])[]): Use[] =>
   lists.flatMap((channels) => {
@@ -497,6 +514,42 @@ export const operatorTable: readonly OperatorRow[] = [
       { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['gx', 'gfactors'], magnitude: magnitude.absolute },
       { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['none', 'gfactors'], magnitude: magnitude.absolute },
       { kind: 'scaleChannelsBackward', inputs: ['x', 'factors', 'gy'], outputs: ['gx', 'none'], magnitude: magnitude.absolute }
+    ]
+  },
+  {
+    kind: 'channelAffine',
+    magnitude: magnitude.absolute,
+    cases: affineCases('scale', 'shift'),
+    backward: [
+      {
+        kind: 'channelAffineBackward',
+        inputs: ['x', 'scale', 'gy'],
+        outputs: ['gx', 'gscale', 'gshift'],
+        magnitude: magnitude.absolute
+      }
+    ]
+  },
+  {
+    kind: 'channelAffine',
+    magnitude: magnitude.absolute,
+    cases: affineCases('scale'),
+    backward: [
+      { kind: 'channelAffineBackward', inputs: ['x', 'scale', 'gy'], outputs: ['gx', 'gscale', 'none'], magnitude: magnitude.absolute },
+      { kind: 'channelAffineBackward', inputs: ['x', 'scale', 'gy'], outputs: ['none', 'gscale', 'absent'], magnitude: magnitude.absolute },
+      { kind: 'channelAffineBackward', inputs: ['none', 'scale', 'gy'], outputs: ['gx', 'none', 'absent'], magnitude: magnitude.absolute }
+    ]
+  },
+  {
+    kind: 'channelAffine',
+    magnitude: magnitude.absolute,
+    cases: affineCases('shift'),
+    backward: [
+      {
+        kind: 'channelAffineBackward',
+        inputs: ['none', 'absent', 'gy'],
+        outputs: ['none', 'absent', 'gshift'],
+        magnitude: magnitude.absolute
+      }
     ]
   },
   {

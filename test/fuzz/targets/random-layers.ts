@@ -5,14 +5,18 @@ import {
   batchNorm2d,
   concat,
   conv2d,
+  convTranspose2d,
   dropout,
   flatten,
   gelu,
   globalAvgPool,
   groupNorm,
   gru,
+  imageOfPositions,
   imagePositions,
   layerNorm,
+  layerNorm2d,
+  layerScale,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -53,14 +57,32 @@ const changing: fc.Arbitrary<Layer> = fc.oneof(
       bias: fc.boolean()
     })
     .map(({ features, kernel, ...options }) => conv2d(features, kernel, options)),
+  fc
+    .record({
+      ...window,
+      filters: fc.integer({ min: 1, max: 6 }),
+      padding: paddings,
+      outputPadding: fc.constantFrom(0, 0, 1),
+      dilation: fc.constantFrom(1, 1, 2),
+      groups: fc.constantFrom(1, 1, 2),
+      bias: fc.boolean()
+    })
+    .map(({ filters, kernel, ...options }) => convTranspose2d(filters, kernel, options)),
   fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => maxPool2d(kernel, options)),
   fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => avgPool2d(kernel, options)),
   fc.tuple(small, padding, padding).map((numbers) => subsamplePad(...numbers)),
   either(small).map((factor) => upsample2d(factor)),
   fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()).map(([features, bias]) => linear(features, { bias })),
   fc
-    .record({ features: fc.integer({ min: 1, max: 5 }), bias: fc.boolean(), reverse: fc.boolean() })
+    .record({
+      features: fc.integer({ min: 1, max: 5 }),
+      bias: fc.boolean(),
+      reverse: fc.boolean(),
+      bidirectional: fc.constantFrom(false, false, true),
+      layers: fc.constantFrom(1, 1, 2)
+    })
     .chain(({ features, ...options }) => fc.constantFrom(lstm(features, options), gru(features, options))),
+  fc.constantFrom(layerNorm2d(), layerScale(), imageOfPositions(2, 3)),
   fc.constantFrom(flatten(), imagePositions(), globalAvgPool(), globalAvgPool({ keepAxes: true }))
 )
 
