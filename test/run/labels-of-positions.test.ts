@@ -65,17 +65,21 @@ const tagging = [embedding(10, 8), concat([[gru(8)], [gru(8, { reverse: true })]
 
 const modelOf = (name: string, { sample }: ArrayDatasetOptions, layers: Layer[]) => defineModel({ name, input: sample, layers })
 
-/** Loss and accuracy over the positions that have a class, from a model's outputs. */
+/** Loss, accuracy and the precision of class 0 over the positions that have a class, from a model's outputs. */
 function scores(outputs: Float32Array, labels: Int32Array, classes: number) {
   let [loss, right, count] = [0, 0, 0]
+  const zeros = { answered: 0, right: 0 }
   for (const [at, label] of labels.entries()) {
     if (label < 0) continue
     const logits = outputs.subarray(at * classes, (at + 1) * classes)
     loss += Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0)) - logits[label]!
     right += logits.every((logit, c) => c === label || logit < logits[label]!) ? 1 : 0
     count++
+    if (logits.indexOf(Math.max(...logits)) !== 0) continue
+    zeros.answered++
+    if (label === 0) zeros.right++
   }
-  return { loss: loss / count, accuracy: right / count, count }
+  return { loss: loss / count, accuracy: right / count, precision: zeros.right / zeros.answered, count }
 }
 
 describe('labels of positions', () => {
@@ -93,6 +97,7 @@ describe('labels of positions', () => {
       expect(testLoss).to.be.closeTo(found.loss, 1e-4 * found.loss + 1e-6)
       expect(testAccuracy).to.be.closeTo(found.accuracy, 1e-9)
       expect(testMetrics!.perClass!.reduce((sum, each) => sum + each.samples, 0)).to.equal(found.count)
+      expect(testMetrics!.perClass![0]!.precision).to.be.closeTo(found.precision, 1e-12)
       // Each position has an answer of its own.
       const answers = await job.model.classify(samples.subarray(0, samples.length / data.test.count), { top: 1 })
       expect(answers).to.have.length(labels!.length / data.test.count)
