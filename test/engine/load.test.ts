@@ -203,6 +203,27 @@ describe('load', () => {
     }
   })
 
+  for (const { name: backend } of testedBackends())
+    it(`${backend} gives the labels of tokens, be they more or fewer than these`, () => {
+      const tokens = Int32Array.from({ length: COUNT * 4 }, (_, i) => i)
+      for (const each of [4, 3, 9]) {
+        const all = Int32Array.from({ length: COUNT * each }, (_, i) => (i % 10) - 1)
+        const dataset = engine.createDataset({ count: COUNT, sample: [4], samples: tokens, labels: all, label: [each], classes: 9 })
+        const outputs = { x: { ...labelOf(COUNT * 4, 5), shape: [5, 4] }, target: { ...labelOf(9, 5), shape: [5, each] } }
+        const use: OperatorCase = { kind: 'load', name: 'tokens', attributes: { ...PLAIN }, inputs: {}, outputs }
+        const bound = new BoundOperator(backend, 'f32', use, { dataset, seed: SEED })
+        try {
+          const { x, target } = bound.run({}, COUNT - 2).outputs
+          const order = [COUNT - 2, COUNT - 1, 0, 1, 2]
+          expect([...x!]).to.deep.equal(order.flatMap((sample) => [0, 1, 2, 3].map((at) => sample * 4 + at)))
+          expect([...target!]).to.deep.equal(order.flatMap((sample) => [...all.subarray(sample * each, (sample + 1) * each)]))
+        } finally {
+          bound.release()
+          engine.release(dataset)
+        }
+      }
+    })
+
   it('refuses a data set of another shape', () => {
     const dataset = engine.createDataset({ ...samplesOf(cases[0]!), labels, classes: 9 })
     try {

@@ -1,5 +1,14 @@
 import { stat } from 'node:fs/promises'
-import { ArbalestError, imagesIn, isTablePath, loadModel, readImage, type LabelledEncoding, type TrainedModel } from '../../index.js'
+import {
+  ArbalestError,
+  imagesIn,
+  isTablePath,
+  loadModel,
+  readImage,
+  type Classification,
+  type LabelledEncoding,
+  type TrainedModel
+} from '../../index.js'
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, reportError, type ExitCode } from '../exit.js'
@@ -70,10 +79,27 @@ async function predictImages(model: TrainedModel, inputs: readonly string[], { t
       if (json) tell(JSON.stringify({ file: image, error: { code: error.code, message: error.message } }))
     })
     if (!sample) continue
-    const [classes = []] = model.classify(sample, { top })
-    tell(json ? JSON.stringify({ file: image, classes }) : `${external(image)}: ${likeliest(classes)}`)
+    const answers = model.classify(sample, { top })
+    if (answers.length > 1) tellPixels(image, answers, { top, json })
+    else tell(json ? JSON.stringify({ file: image, classes: answers[0] }) : `${external(image)}: ${likeliest(answers[0]!)}`)
   }
   return code
+}
+
+/** Of a model that gives each pixel a class: the most frequent classes, and as JSON the number of each pixel's class too, row by row. */
+function tellPixels(image: string, answers: readonly (readonly Classification[])[], { top, json }: Shown): void {
+  const counts = new Map<number, { readonly name: string; count: number }>()
+  for (const [answer] of answers) {
+    const { class: number, name } = answer!
+    const found = counts.get(number)
+    if (found) found.count++
+    else counts.set(number, { name, count: 1 })
+  }
+  const shares = [...counts].map(([number, { name, count }]) => ({ class: number, name, share: count / answers.length }))
+  shares.sort((a, b) => b.share - a.share)
+  const told = shares.slice(0, top)
+  if (json) return tell(JSON.stringify({ file: image, shares: told, pixels: answers.map(([answer]) => answer!.class) }))
+  tell(`${external(image)}: ${told.map(({ name, share }) => `${external(name)} ${percent(share)}`).join(', ')} of its pixels`)
 }
 
 async function predictText(model: TrainedModel, { target }: LabelledEncoding, input: string, { top, json }: Shown): Promise<void> {
