@@ -198,6 +198,11 @@ class Excitation(nn.Sequential):
         return x * super().forward(x)
 
 
+def without_some(y, share):
+    """Stochastic depth: zeros for this share of the samples, the others scaled up for it."""
+    return y * y.new_empty(len(y), 1, 1, 1).bernoulli_(1 - share).div_(1 - share)
+
+
 class ExcitedResidual(nn.Sequential):
     """An inverted residual with squeeze-and-excitation, unless `squeezed` is 0; training leaves it out for a share `drop` of the samples."""
 
@@ -215,10 +220,7 @@ class ExcitedResidual(nn.Sequential):
         y = super().forward(x)
         if not self.has_shortcut:
             return y
-        if self.training and self.drop > 0:
-            kept = y.new_empty(len(y), 1, 1, 1).bernoulli_(1 - self.drop)
-            y = y * kept.div_(1 - self.drop)
-        return y + x
+        return x + (without_some(y, self.drop) if self.training and self.drop > 0 else y)
 
 
 # Kernel, channels in the middle and behind it, whether the activation is ReLU, stride, whether it excites channels.
@@ -305,6 +307,54 @@ class EfficientNet(nn.Sequential):
                 before, position = after, position + 1
         layers += [*normed(before, 4 * before, 1, activation=nn.SiLU), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
         super().__init__(*layers, nn.Linear(4 * before, classes))
+
+
+# Channels and blocks of the four stages, and the rate of stochastic depth of the last block.
+CONVNEXTS = {
+    "convnext_tiny": ((96, 192, 384, 768), (3, 3, 9, 3), 0.1),
+    "convnext_small": ((96, 192, 384, 768), (3, 3, 27, 3), 0.4),
+    "convnext_base": ((128, 256, 512, 1024), (3, 3, 27, 3), 0.5),
+    "convnext_large": ((192, 384, 768, 1536), (3, 3, 27, 3), 0.5),
+}
+
+
+class PixelNorm(nn.LayerNorm):
+    """A layer norm of the channels of each pixel."""
+
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class ConvNextBlock(nn.Module):
+    def __init__(self, channels, rate):
+        super().__init__()
+        self.filter = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
+        self.mix = nn.Sequential(
+            nn.LayerNorm(channels, eps=1e-6), nn.Linear(channels, 4 * channels), nn.GELU(), nn.Linear(4 * channels, channels)
+        )
+        self.scale = nn.Parameter(torch.full((channels, 1, 1), 1e-6))
+        self.rate = rate
+
+    def forward(self, x):
+        y = self.scale * self.mix(self.filter(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return x + (without_some(y, self.rate) if self.training and self.rate > 0 else y)
+
+
+class ConvNext(nn.Sequential):
+    """Liu et al. 2022; below 64 pixels a side the first stride is 2."""
+
+    def __init__(self, name, sample, classes, drop):
+        channels, blocks, rate = CONVNEXTS[name]
+        stem = dict(stride=2, padding=1) if min(sample[1:]) < 64 else dict(stride=4)
+        layers, position = [nn.Conv2d(sample[0], channels[0], 4, **stem), PixelNorm(channels[0], eps=1e-6)], 0
+        for stage, width in enumerate(channels):
+            if stage > 0:
+                layers += [PixelNorm(channels[stage - 1], eps=1e-6), nn.Conv2d(channels[stage - 1], width, 2, 2)]
+            for _ in range(blocks[stage]):
+                layers.append(ConvNextBlock(width, drop * rate * position / (sum(blocks) - 1)))
+                position += 1
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(channels[-1], eps=1e-6), nn.Linear(channels[-1], classes)]
+        super().__init__(*layers)
 
 
 def unit(before, after, kernel, stride=1, padding=None):
@@ -629,9 +679,11 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return MobileNetV3(name, sample, classes, dropout)
     if name in EFFICIENTNETS:
         return EfficientNet(name, sample, classes, dropout, 0.4 * dropout)
+    if name in CONVNEXTS:
+        return ConvNext(name, sample, classes, 2 * dropout)
     if name == "text-classifier":
         return TextClassifier(sample, classes, **size)
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, resnet20_gn, resnet50_gn, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *VITS])}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, resnet20_gn, resnet50_gn, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *CONVNEXTS, *VITS])}")

@@ -43,6 +43,7 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   mobilenet_v3_large: COLOURS,
   mobilenet_v3_small: COLOURS,
   efficientnet_b0: COLOURS,
+  convnext_tiny: COLOURS,
   'vit-tiny': COLOURS,
   resnet18: PHOTOGRAPHS,
   resnet50: PHOTOGRAPHS,
