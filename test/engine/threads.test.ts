@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { inOwnProcess } from '../support/own-process.js'
 import { skip } from '../support/skip.js'
-import type { refusalOfStream, refusalOfTeam } from './support/thread-teams.js'
+import type { refusalOfLimit, refusalOfStream, refusalOfTeam } from './support/thread-teams.js'
 
 const TEAMS = new URL('./support/thread-teams.js', import.meta.url)
 
@@ -22,6 +22,21 @@ describe('The threads of the engine', function () {
     expect(refusal?.code).to.equal('LIMIT_REACHED')
     expect(refusal?.message).to.match(/^threads: the system allows no more: raise the limit \(ulimit -u/)
   })
+
+  it('are refused where OpenMP is limited to fewer', () => {
+    const refusal = inOwnProcess(TEAMS, 'refusalOfLimit') as ReturnType<typeof refusalOfLimit>
+    expect(refusal?.code).to.equal('LIMIT_REACHED')
+    expect(refusal?.message).to.match(/^threads: received 2 for each learner; the variable OMP_THREAD_LIMIT allows 1: raise it/)
+  })
+
+  // OMP_DYNAMIC depends on how busy the machine is: the other always finds it.
+  for (const [variable, value] of [
+    ['OMP_DYNAMIC', 'true'],
+    ['OMP_MAX_ACTIVE_LEVELS', '0']
+  ] as const)
+    it(`are as many as asked for, whatever ${variable} says`, () => {
+      expect(inOwnProcess(TEAMS, 'changedBySharing', variable, value)).to.equal(0)
+    })
 
   it('that compute a pass are only those that a thread has been given', () => {
     expect(inOwnProcess(TEAMS, 'startedByPass')).to.equal(0)

@@ -48,12 +48,24 @@ bool can_start(int count) {
   return threads.size() == started.size();
 }
 
+// OMP_THREAD_LIMIT, OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS let OpenMP start fewer threads than it is asked for, and oneDNN leaves out the
+// work of those that are missing.
+void expect_whole_teams(int threads) {
+  if (threads > omp_get_thread_limit())
+    throw Error("LIMIT_REACHED", "threads: received " + std::to_string(threads) +
+                                     " for each learner; the variable OMP_THREAD_LIMIT allows " + std::to_string(omp_get_thread_limit()) +
+                                     ": raise it, or use fewer threads");
+  omp_set_dynamic(0);
+  if (omp_get_max_active_levels() < 1) omp_set_max_active_levels(1);
+}
+
 // The largest team yet that the calling thread was given; 0 if it was given none.
 thread_local int largest_team = 0;
 
 }  // namespace
 
 void use_team(int threads) {
+  expect_whole_teams(threads);
   const int own = std::max(largest_team, 1);
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time, std::defer_lock);

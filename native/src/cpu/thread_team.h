@@ -3,8 +3,8 @@
 
 namespace arbalest {
 
-// From now on the calling thread shares its work among `threads` threads, of which it is one. Throws LIMIT_REACHED if the system does not
-// allow the others.
+// From now on the calling thread shares its work among `threads` threads, of which it is one. Throws LIMIT_REACHED if the system or
+// OMP_THREAD_LIMIT does not allow the others.
 void use_team(int threads);
 
 // The calling thread computes with the threads that it has been given, or alone if it has been given none.

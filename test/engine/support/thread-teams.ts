@@ -7,7 +7,7 @@ import { defineModel, linear } from '../../../src/model/layers.js'
 import { sma } from '../../../src/rules/sma.js'
 import { BoundOperator } from './bound-operator.js'
 import { GroupRun } from './group-run.js'
-import { activation } from './operator-case.js'
+import { activation, drawn, type OperatorCase } from './operator-case.js'
 import { randomSamples, smallTraining } from './small-training.js'
 
 /** For processes of their own: a thread keeps the threads that it has been given. */
@@ -25,20 +25,55 @@ export function startedByPass(): number {
 
 /** How an operator for two threads is refused where the system allows no further thread. */
 export function refusalOfTeam(): Refusal | undefined {
+  forbidThreads()
   return refusal('cpu', 2)
 }
 
 /** How one is refused whose stream has a thread of its own. */
 export function refusalOfStream(): Refusal | undefined {
+  forbidThreads()
   return refusal('cuda-host', 1)
+}
+
+/** How an operator for two threads is refused where OpenMP may start one. */
+export function refusalOfLimit(): Refusal | undefined {
+  // OpenMP reads its variables when the first operator loads its library.
+  process.env['OMP_THREAD_LIMIT'] = '1'
+  return refusal('cpu', 2)
+}
+
+/** How many numbers of a product differ, shared by two threads and computed by one, where a variable of OpenMP has this value. */
+export function changedBySharing(variable: string, value: string): number {
+  process.env[variable] = value
+  const factor = activation(64, 64)
+  const use: OperatorCase = {
+    kind: 'matmul',
+    name: 'product',
+    attributes: { transposeA: 0, transposeB: 0 },
+    inputs: { a: factor, b: factor },
+    outputs: { y: factor }
+  }
+  const values = drawn(use.inputs, 'f32', 1)
+  const [alone, shared] = [1, 2].map((threads) => {
+    const bound = new BoundOperator('cpu', 'f32', use, { threads })
+    try {
+      return bound.run(values).outputs['y']!
+    } finally {
+      bound.release()
+    }
+  })
+  return alone!.filter((number, i) => !Object.is(number, shared![i])).length
 }
 
 type Refusal = Pick<ArbalestError, 'code' | 'message'>
 
-function refusal(backend: EngineBackend, threads: number): Refusal | undefined {
+function forbidThreads(): void {
   spawnSync('prlimit', ['--pid', String(process.pid), '--nproc=1'])
   // The limit does not hold for root.
   if (process.getuid?.() === 0) process.setuid!(65534)
+}
+
+function refusal(backend: EngineBackend, threads: number): Refusal | undefined {
   const ports = { inputs: { x: activation(4, 16) }, outputs: { y: activation(4, 16) } }
   try {
     const bound = new BoundOperator(backend, 'f32', { kind: 'relu', name: 'relu', attributes: {}, ...ports }, { threads })
