@@ -38,6 +38,10 @@ describe('The threads of the engine', function () {
       expect(inOwnProcess(TEAMS, 'changedBySharing', variable, value)).to.equal(0)
     })
 
+  it('take no signals: the handler of one would write its frame into the memory of a matrix product', () => {
+    expect(inOwnProcess(TEAMS, 'takersOfSignals')).to.deep.equal({ given: 4, takers: [0, 0] })
+  })
+
   it('that compute a pass are only those that a thread has been given', () => {
     expect(inOwnProcess(TEAMS, 'startedByPass')).to.equal(0)
   })

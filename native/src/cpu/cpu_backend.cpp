@@ -82,37 +82,37 @@ class CpuBackend final : public ImmediateBackend {
       std::memcpy(to.data, from.data, bytes(from.spec));
       return;
     }
-    use_own_team();
+    const OwnTeam team;
     guarded("reorder", [&] { make_reorder(from, to, nullptr, 0, engine_)->run({}); });
   }
 
   void optimise(const OptimiserPass& pass) override {
     check_precision(pass.type);
-    use_own_team();
+    const OwnTeam team;
     kernels_.optimise(pass);
   }
 
   void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) override {
     check_precision(sum.type);
-    use_own_team();
+    const OwnTeam team;
     kernels_.optimise_and_average(steps, sum);
   }
 
   void average(const AveragePass& pass) override {
     check_precision(pass.type);
-    use_own_team();
+    const OwnTeam team;
     kernels_.average(pass);
   }
 
   void blend(const BlendPass& pass) override {
     check_precision(pass.type);
-    use_own_team();
+    const OwnTeam team;
     kernels_.blend(pass);
   }
 
   void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override {
     check_precision(type);
-    use_own_team();
+    const OwnTeam team;
     for (size_t i = 0; i < parts.size(); ++i) sums[i] = kernels_.squares(type, parts[i].vector, parts[i].begin, parts[i].end);
   }
 

@@ -80,17 +80,22 @@ void use_team(int threads) {
   }
   omp_set_num_threads(threads);
   flush_denormals();
-  // The threads of the team keep their floating-point mode from one parallel region to the next.
+  // The threads of the team keep their floating-point mode from one parallel region to the next, and the signals that are blocked when they
+  // are started.
   if (threads > 1) {
+    const BlockedSignals blocked;
 #pragma omp parallel num_threads(threads)
     flush_denormals();
   }
   largest_team = std::max(own, threads);
 }
 
-void use_own_team() {
-  if (largest_team == 0) return use_team(1);  // OpenMP would take all cores
+OwnTeam::OwnTeam() {
+  // OpenMP would take all cores.
+  if (largest_team == 0) use_team(1);
   flush_denormals();
+  // A parallel region of fewer threads has ended the others, and the next one starts new ones.
+  if (largest_team > 1) blocked_.emplace();
 }
 
 }  // namespace arbalest

@@ -1,5 +1,10 @@
-// The threads among which a thread shares its work. None of them computes with denormal numbers.
+// The threads among which a thread shares its work. None of them computes with denormal numbers, and those that are started for it take no
+// signals.
 #pragma once
+
+#include <optional>
+
+#include "core/blocked_signals.h"
 
 namespace arbalest {
 
@@ -7,7 +12,13 @@ namespace arbalest {
 // OMP_THREAD_LIMIT does not allow the others.
 void use_team(int threads);
 
-// The calling thread computes with the threads that it has been given, or alone if it has been given none.
-void use_own_team();
+// While it lives, the calling thread computes with the threads that it has been given, or alone if it has been given none.
+class OwnTeam {
+ public:
+  OwnTeam();
+
+ private:
+  std::optional<BlockedSignals> blocked_;
+};
 
 }  // namespace arbalest

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { EngineBackend } from '../../../src/compiler/program.js'
 import { engine } from '../../../src/engine/native.js'
 import type { ArbalestError } from '../../../src/errors.js'
@@ -7,7 +8,7 @@ import { defineModel, linear } from '../../../src/model/layers.js'
 import { sma } from '../../../src/rules/sma.js'
 import { BoundOperator } from './bound-operator.js'
 import { GroupRun } from './group-run.js'
-import { activation, drawn, type OperatorCase } from './operator-case.js'
+import { activation, drawn, wide, type OperatorCase } from './operator-case.js'
 import { randomSamples, smallTraining } from './small-training.js'
 
 /** For processes of their own: a thread keeps the threads that it has been given. */
@@ -63,6 +64,26 @@ export function changedBySharing(variable: string, value: string): number {
     }
   })
   return alone!.filter((number, i) => !Object.is(number, shared![i])).length
+}
+
+/** The threads that an operator has been given, and how many of them take a signal that ends the process: before it has run, and after. */
+export function takersOfSignals(): { given: number; takers: number[] } {
+  const others = new Set(readdirSync('/proc/self/task'))
+  const given = (): string[] => readdirSync('/proc/self/task').filter((thread) => !others.has(thread))
+  const takes = (thread: string): boolean => {
+    const blocked = /^SigBlk:\t(.*)$/m.exec(readFileSync(`/proc/self/task/${thread}/status`, 'utf8'))![1]!
+    return ((BigInt(`0x${blocked}`) >> BigInt(constants.signals.SIGTERM - 1)) & 1n) === 0n
+  }
+  // oneDNN computes it by fewer threads than there are: OpenMP ends the others, and starts new ones for what follows.
+  const [x, w] = [activation(2, 16, 8, 8), wide(16, 16, 3, 3)]
+  const attributes = { stride: [1, 1], padding: [1, 1], dilation: [1, 1], groups: 1, relu: 0 }
+  const use: OperatorCase = { kind: 'conv2d', name: 'convolution', attributes, inputs: { x, w, b: null }, outputs: { y: x } }
+  const bound = new BoundOperator('cpu', 'f32', use, { threads: 5 })
+  const takers = [given().filter(takes).length]
+  bound.run(drawn(use.inputs, 'f32', 1))
+  takers.push(given().filter(takes).length)
+  bound.release()
+  return { given: given().length, takers }
 }
 
 type Refusal = Pick<ArbalestError, 'code' | 'message'>
