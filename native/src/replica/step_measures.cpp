@@ -68,12 +68,12 @@ std::optional<StepMeasures::Pair> StepMeasures::read_at_once() const {
   const auto [loss, correct] = measures_;
   if (!loss || !correct || loss->arena != correct->arena) return std::nullopt;
   const auto [first, last] = std::minmax(loss, correct, [](auto* a, auto* b) { return a->offset < b->offset; });
-  const size_t bytes = last->offset - first->offset + bytes_of(*last);
+  const size_t begin = first->offset, bytes = last->offset - begin + bytes_of(*last);
   std::array<std::byte, kClose> read;
   if (bytes > read.size()) return std::nullopt;
   const Reading reading{read.data(), memory_.address(*first), bytes};
   memory_.backend().read_together({&reading, 1});
-  const auto number_at = [&](const PlacedValue& placed) { return number_of(placed, read.data() + (placed.offset - first->offset)); };
+  const auto number_at = [&](const PlacedValue& placed) { return number_of(placed, read.data() + (placed.offset - begin)); };
   return Pair{number_at(*loss), number_at(*correct)};
 }
 

@@ -31,8 +31,9 @@ CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> c
 
 std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction) {
   auto request = std::make_unique<Begun>();
-  auto& [round, bucket, range, parts] = reduction;
-  const std::vector<int> present = ranks_in(round);
+  const Bucket& range = reduction.range;
+  std::vector<PartialSum>& parts = reduction.parts;
+  const std::vector<int> present = ranks_in(reduction.round);
   // Which devices of other hosts take part, only their counts say.
   const auto brings = [&](size_t device) {
     return parts[device].learners > 0 && (counts_ || std::ranges::count(present, static_cast<int>(device)) > 0);
