@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { Folder } from './data/support/files.js'
+import { skip } from './support/skip.js'
 
 const INDEX = new URL('../src/index.js', import.meta.url).href
 const PERMISSION = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'
@@ -80,6 +82,25 @@ describe('a run in a program of few permissions', function () {
     expect(told([PERMISSION, '--allow-fs-read=*'], program)).to.equal(
       `LIMIT_REACHED ${table}: Parquet is read by a process of its own, and Node.js was told to allow none; start it with --allow-child-process beside --permission`
     )
+  })
+
+  describe('where no network is allowed', () => {
+    const flags = [PERMISSION, '--allow-fs-read=*', `--allow-fs-write=${tmpdir()}`, '--allow-addons', '--allow-worker']
+
+    before(function () {
+      if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) skip(this, 'this Node.js restricts no network')
+    })
+
+    it('trains, and answers no `arbalest top`', () => expect(told(flags, training())).to.equal('completed'))
+
+    for (const [options, parameter] of [
+      ['dashboard: true', 'dashboard.port'],
+      ['metricsPort: 0', 'metricsPort']
+    ])
+      it(`names the flag that ${parameter} takes`, () =>
+        expect(told(flags, training(options))).to.equal(
+          `INVALID_OPTION: ${parameter}: received 0; Node.js was told to allow no network: start it with --allow-net beside --permission`
+        ))
   })
 
   it('tells of an error of syntax in a learner, without its line', async () => {

@@ -117,8 +117,11 @@ function redirect(response: ServerResponse, path: string): void {
   response.writeHead(308, { ...HEADERS, Location: path, 'Content-Length': 0 }).end()
 }
 
-/** Resolves once the server listens on 127.0.0.1. Throws INVALID_OPTION if the port cannot be had. */
+/** Resolves once the server listens on 127.0.0.1. Throws INVALID_OPTION if the port cannot be had, and if Node.js may not listen on any. */
 export async function listening(server: Server, port: number, parameter: string): Promise<void> {
+  // Node.js would throw in its event loop, where nothing catches it.
+  if (isNetworkDenied())
+    throw invalidOption(parameter, port, 'Node.js was told to allow no network: start it with --allow-net beside --permission')
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -130,6 +133,12 @@ export async function listening(server: Server, port: number, parameter: string)
   }
   server.on('error', () => {})
   server.unref()
+}
+
+/** Whether --permission keeps Node.js from listening. Versions without the flag --allow-net restrict no network, though they deny the scope. */
+function isNetworkDenied(): boolean {
+  const { permission, allowedNodeEnvironmentFlags } = process as { readonly permission?: { has(scope: string): boolean } } & NodeJS.Process
+  return permission !== undefined && !permission.has('net') && allowedNodeEnvironmentFlags.has('--allow-net')
 }
 
 export function portOf(server: Server): number {

@@ -33,7 +33,10 @@ export const copies: { readonly sockets: Set<string>; lastJob: number } = ((glob
   Symbol.for('arbalest.live')
 ] ??= { sockets: new Set(), lastJob: 0 }) as never
 
-/** Serves requests until it is closed. Keeps no process alive. undefined if there is no folder that belongs to this user alone. */
+/**
+ * Serves requests until it is closed. Keeps no process alive. undefined if there is no folder that belongs to this user alone, and under
+ * --permission where Node.js may not listen.
+ */
 export function serve(answer: Answer): Serving | undefined {
   const folder = makeLiveFolder()
   const path = folder && ownPath(folder)
@@ -44,7 +47,12 @@ export function serve(answer: Answer): Serving | undefined {
   const server = createServer((socket) => void answerOn(socket, answer))
   const serving = { close: () => stopServing(server, path, serving) }
   server.on('error', serving.close)
-  server.listen(path).unref()
+  try {
+    server.listen(path).unref()
+  } catch {
+    // Node.js was told to allow no network, not even within this machine.
+    return undefined
+  }
   copies.sockets.add(path)
   process.once('exit', serving.close)
   return serving
