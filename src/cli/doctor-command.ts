@@ -57,8 +57,14 @@ export function supportsNode(version: string): boolean {
   return (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22
 }
 
+/** What runs this program: Bun and Deno tell the version of Node.js whose modules they have. */
+export function runtimeOf({ node: version, bun, deno }: NodeJS.ProcessVersions): string {
+  const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`
+  return other ? `v${version}, as ${other} has it, on which Arbalest is not tested` : `v${version}`
+}
+
 function node(): Check {
-  const check = { name: 'Node.js', detail: process.version }
+  const check = { name: 'Node.js', detail: runtimeOf(process.versions) }
   return supportsNode(process.version)
     ? { ...check, status: 'present' }
     : { ...check, status: 'missing', fix: 'use version 20 from 20.19 on, or version 22.12 or newer' }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Check } from '../../src/cli/check.js'
-import { supportsNode } from '../../src/cli/doctor-command.js'
+import { runtimeOf, supportsNode } from '../../src/cli/doctor-command.js'
 import { builtMpi } from '../../src/engine/mpi.js'
 import { DiskFolder } from '../support/disk-folder.js'
 import { skip } from '../support/skip.js'
@@ -18,6 +18,13 @@ describe('arbalest doctor', () => {
     expect(code, stdout + stderr).to.equal(0)
     for (const word of ['Node.js', process.version, 'usable', 'a thread copies', 'oneDNN', 'CUDA', 'Training can run here.'])
       expect(stdout).to.include(word)
+  })
+
+  it('names Bun and Deno, which tell a version of Node.js', () => {
+    const versions = { ...process.versions, node: '26.3.0' }
+    expect(runtimeOf(versions)).to.equal('v26.3.0')
+    expect(runtimeOf({ ...versions, bun: '1.4.5' })).to.equal('v26.3.0, as Bun 1.4.5 has it, on which Arbalest is not tested')
+    expect(runtimeOf({ ...versions, deno: '2.9.6' })).to.equal('v26.3.0, as Deno 2.9.6 has it, on which Arbalest is not tested')
   })
 
   it('gives the same as one JSON object', async () => {
