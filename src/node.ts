@@ -1,7 +1,19 @@
 import { fsync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import timers from 'node:timers'
 import { promisify } from 'node:util'
+
+/** Node's own, taken before a test puts fake timers in its place, which would never come round. */
+const { setImmediate } = timers
+
+/** Calls `turn` in the next turn of the event loop. */
+export const inNextTurn: (turn: () => void) => void = setImmediate
+
+/** Resolves in the next turn of the event loop. */
+export function eventLoopTurn(): Promise<void> {
+  return new Promise((done) => inNextTurn(done))
+}
 
 /** Modules of Node that are loaded where they are used, and not by `import 'arbalest'`: loading them takes longer than most of our own files. */
 export const builtin = {

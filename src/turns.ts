@@ -1,4 +1,4 @@
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { eventLoopTurn } from './node.js'
 
 /** Work in pieces: it yields after each, so that its thread may do something else in between. */
 export type Pieces<Result> = Generator<void, Result, void>

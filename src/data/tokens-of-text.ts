@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import { ArbalestError } from '../errors.js'
 import type { Tokenizer } from '../formats/tokenizer/tokenizer.js'
+import { eventLoopTurn } from '../node.js'
 import { Growing } from './tables/growing.js'
 
 /** Characters that a string can have. */
@@ -24,7 +24,7 @@ export async function tokensOf(
   const tokens = new Growing(Int32Array, name)
   for (const some of tokenizer.encodeInPieces(text)) {
     for (const token of some) tokens.push(token)
-    await setImmediate()
+    await eventLoopTurn()
   }
   return tokens.values().slice()
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { ArbalestError } from '../errors.js'
 import type { RunOutcome, RunReport } from '../engine/contract.js'
+import { eventLoopTurn } from '../node.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
 import type { Heartbeat } from './heartbeat.js'
 

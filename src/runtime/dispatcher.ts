@@ -1,3 +1,4 @@
+import { inNextTurn } from '../node.js'
 import { microtask } from './promises.js'
 
 /** Runs the turns of one thread's actors. */
@@ -29,12 +30,12 @@ export class ThreadDispatcher implements Dispatcher {
   #untilRead = 1
 
   dispatch(turn: () => void): void {
-    if (this.#overdue) setImmediate(turn)
+    if (this.#overdue) inNextTurn(turn)
     else microtask(turn)
   }
 
   defer(turn: () => void): void {
-    setImmediate(turn)
+    inNextTurn(turn)
   }
 
   handled(): boolean {
@@ -45,7 +46,7 @@ export class ThreadDispatcher implements Dispatcher {
     this.#lastRead = now
     this.#overdue = now >= this.#sliceEnd
     // Before the turns that are dispatched until then.
-    if (this.#overdue) setImmediate(() => this.#beginSlice())
+    if (this.#overdue) inNextTurn(() => this.#beginSlice())
     return this.#overdue
   }
 

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DatasetSpec } from '../../engine/contract.js'
+import { eventLoopTurn } from '../../node.js'
 import type { StoredDataset } from '../dataset.js'
 import { check } from '../../schema/faults.js'
 import { Random } from '../random.js'
@@ -60,7 +60,7 @@ async function drawPart({ labels, samples }: DrawnPart, seed: number, part: numb
   for (let i = 0; i < labels.length; i++) {
     drawDigit(labels[i]!, new Random(seed, part, i + 1), canvas, samples.subarray(i * PIXELS, (i + 1) * PIXELS))
     if (performance.now() < until) continue
-    await nextTurn()
+    await eventLoopTurn()
     until = performance.now() + SLICE
   }
 }

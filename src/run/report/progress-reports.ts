@@ -1,6 +1,6 @@
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { GroupStatus } from '../../engine/contract.js'
 import { thrownByCallback } from '../../errors.js'
+import { eventLoopTurn } from '../../node.js'
 import type { StepEvent } from '../../observe/events.js'
 import type { PopulationControl } from '../../tuner/population-control.js'
 import type { RunActors } from '../start/run-actors.js'
