@@ -5,7 +5,7 @@ export { defaultsFor, familyOf, imageSizeOf, modelNamed, pixelNormalisation, zoo
 export type { Defaults, DropoutOptions, ZooFamily, ZooShape } from './family.js'
 export { convnext, type ConvnextOptions } from './convnext.js'
 export { efficientnet, type EfficientnetOptions } from './efficientnet.js'
-export { gpt, gptOptions, type GptOptions } from './gpt.js'
+export { gpt, type GptOptions } from './gpt.js'
 export { imagenetResnet, type ImagenetResnetOptions } from './imagenet-resnet.js'
 export { inceptionV3 } from './inception.js'
 export { lenet } from './lenet.js'
