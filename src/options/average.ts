@@ -70,7 +70,7 @@ const average = orShort(oneOf(['ema', 'swa', 'lawa']), variants('name', { ema, s
 
 export const averageOptions = {
   /** The average that is evaluated, saved and exported in the place of the central model. */
-  average: option<AverageOptions['name'] | AverageOptions, CheckedOptions<typeof average>>(average)
+  average: option<AverageOptions['name'] | AverageOptions, CheckedOptions<typeof average>>(average, { also: ['ema', 'swa'] })
 }
 
 /** The average that is evaluated; `from` and `every` are in epochs. */

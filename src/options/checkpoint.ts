@@ -9,7 +9,7 @@ const checkpoint = group({
   dir: required(dir, {
     text: 'keeps checkpoints there, and continues from the newest whole one',
     flag: '--checkpoint-dir <folder>',
-    also: ['checkpoint', 'checkpointFolder', 'checkpointPath', 'dirpath'],
+    also: ['checkpoint', 'checkpointDir', 'checkpoint_dir', 'checkpointFolder', 'checkpointPath', 'dirpath'],
     common: true
   }),
   /** Iterations between two checkpoints, each taken at the next round; there is also one at each measurement. */
@@ -22,7 +22,8 @@ const checkpoint = group({
   keep: option(whole({ min: 1 }), {
     text: 'how many of the newest checkpoints are kept, in addition to the best',
     flag: '--checkpoint-keep <count>',
-    default: 3
+    default: 3,
+    also: ['saveTopK', 'save_top_k', 'maxToKeep', 'max_to_keep', 'save_total_limit']
   }),
   /** `auto`, the default: from the newest whole checkpoint in `dir`, if there is one. `never`, or the path of a checkpoint. */
   resume: option<'auto' | 'never' | (string & {}), string, 'auto'>(text("'auto', 'never' or the path of a checkpoint"), {

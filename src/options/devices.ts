@@ -65,9 +65,26 @@ const backend = either([backendName, oneOf(['cuda-host'])], (value) => (value ==
   EngineBackend
 >
 
+const HALF = 'there is no half precision but bf16'
+const PRECISIONS_ELSEWHERE = {
+  float32: 'that is f32',
+  fp32: 'that is f32',
+  bfloat16: 'that is bf16',
+  'bf16-mixed': 'that is bf16',
+  mixed_bfloat16: 'that is bf16',
+  float16: HALF,
+  fp16: HALF,
+  '16-mixed': HALF
+}
+
 export const devicesOptions = {
   /** The element type of weights and activations in computations; `f32` if omitted. */
-  precision: option(oneOf(['f32', 'bf16']), { text: 'f32, or bf16 if the processor has it', flag: '--precision <type>', default: 'f32' }),
+  precision: option(oneOf(['f32', 'bf16'], PRECISIONS_ELSEWHERE), {
+    text: 'f32, or bf16 if the processor has it',
+    flag: '--precision <type>',
+    default: 'f32',
+    also: ['dtype', 'mixedPrecision', 'mixed_precision', 'amp', 'bf16', 'fp16']
+  }),
   /** `cpu` if omitted; `cuda` for NVIDIA GPUs, `reference` for plain loops to compare with. */
   backend: option(backend, {
     text: 'cpu, cuda (NVIDIA GPUs) or reference (plain loops)',

@@ -25,7 +25,8 @@ export const learningRateOptions = {
   schedule: option(oneOf(scheduleNames), {
     text: `how the learning rate varies over the run: ${scheduleNames.join(', ')}`,
     flag: '--lr-schedule <name>',
-    otherwise: 'depends on the model'
+    otherwise: 'depends on the model',
+    also: ['scheduler', 'lrScheduler', 'lr_scheduler', 'lr_scheduler_type']
   }),
   /** Epochs, or another duration, in which the learning rate rises linearly from 0 to the schedule's. */
   warmup: option<Duration, Duration>(
@@ -34,7 +35,8 @@ export const learningRateOptions = {
       text: 'epochs in which the learning rate rises linearly to that of its schedule',
       flag: '--warmup <epochs>',
       fromText: realFromText,
-      otherwise: '0'
+      otherwise: '0',
+      also: ['warmupEpochs', 'warmup_epochs', 'warmupSteps', 'warmup_steps']
     }
   ),
   /** Epochs at which the learning rate is multiplied by `gamma`; under `sma`, `easgd` and `eamsgd` every learner then restarts from the central model. */

@@ -67,7 +67,9 @@ export const modelOptions = {
     flag: '--initial <folder>'
   }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file or a folder of checkpoints, alone or with options. */
-  initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
+  initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file'), {
+    also: ['weights', 'pretrained']
+  }),
   /**
    * Layers or parameters whose weights stay as they are, bit for bit, in addition to the model's own frozen layers; `*` stands for any characters:
    * `['conv1', 'layer1.*.weight']`.

@@ -49,6 +49,7 @@ const optimiser = group({
     text: 'added to the root of the mean squared gradient',
     flag: '--epsilon <number>',
     otherwise: '1e-8',
+    also: ['eps'],
     of: ADAM
   }),
   /** The gradient of each parameter of more than one dimension is multiplied by trustCoefficient |w| / (|g| + weightDecay |w|); 0.001 if omitted. */
@@ -59,7 +60,11 @@ const optimiser = group({
     of: ['lars']
   }),
   /** The largest norm of the gradient of all parameters together. */
-  clipNorm: option(real({ above: 0 }), { text: "the largest norm of a step's gradient", flag: '--clip-norm <number>' }),
+  clipNorm: option(real({ above: 0 }), {
+    text: "the largest norm of a step's gradient",
+    flag: '--clip-norm <number>',
+    also: ['gradientClip', 'gradient_clip_val', 'global_clipnorm', 'maxGradNorm', 'max_grad_norm']
+  }),
   /** The largest absolute value of an element of the gradient, after `clipNorm`. `lars` does not take it: the length of its steps does not depend on that of the gradient. */
   clipValue: option(real({ above: 0 }), {
     text: "the largest absolute value in a step's gradient",
@@ -70,7 +75,8 @@ const optimiser = group({
   accumulate: option(whole({ min: 1, max: 1_000_000 }), {
     text: 'batches whose mean gradient makes one step',
     flag: '--accumulate <count>',
-    otherwise: '1'
+    otherwise: '1',
+    also: ['accumulateGradBatches', 'accumulate_grad_batches', 'gradientAccumulationSteps', 'gradient_accumulation_steps']
   })
 })
 

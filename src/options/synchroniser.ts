@@ -30,8 +30,11 @@ export interface OwnRuleOptions {
   readonly options?: unknown
 }
 
+const DDP = 'what DistributedDataParallel does is ssgd'
+const RULES_ELSEWHERE = { ddp: DDP, allreduce: DDP, horovod: DDP }
+
 /** A URL by itself is meant to be that of a module. */
-const synchroniser = either([orShort(oneOf(ruleNames), namedRule, 'name'), ownRule], (value) =>
+const synchroniser = either([orShort(oneOf(ruleNames, RULES_ELSEWHERE), namedRule, 'name'), ownRule], (value) =>
   typeof value === 'object' && value !== null && ('module' in value || 'href' in value) ? 1 : 0
 )
 

@@ -3,6 +3,7 @@ import { averageOptions } from './average.js'
 import { checkpointOptions } from './checkpoint.js'
 import { dataOptions } from './data.js'
 import { devicesOptions } from './devices.js'
+import { elsewhere } from './elsewhere.js'
 import { evaluationOptions } from './evaluation.js'
 import { learnersOptions } from './learners.js'
 import { modelOptions } from './model.js'
@@ -28,20 +29,23 @@ export const topics: Readonly<Record<string, Entries>> = {
   'The run itself': runOptions
 }
 
-export const trainOptions = group({
-  ...modelOptions,
-  ...dataOptions,
-  ...learnersOptions,
-  ...optimiserOptions,
-  ...synchroniserOptions,
-  ...averageOptions,
-  ...untilOptions,
-  ...evaluationOptions,
-  ...devicesOptions,
-  ...checkpointOptions,
-  ...recordOptions,
-  ...runOptions
-})
+export const trainOptions = group(
+  {
+    ...modelOptions,
+    ...dataOptions,
+    ...learnersOptions,
+    ...optimiserOptions,
+    ...synchroniserOptions,
+    ...averageOptions,
+    ...untilOptions,
+    ...evaluationOptions,
+    ...devicesOptions,
+    ...checkpointOptions,
+    ...recordOptions,
+    ...runOptions
+  },
+  elsewhere
+)
 
 /** The options of `train`. Omitted ones get the default that suits the model. */
 export interface TrainOptions extends GivenOptions<typeof trainOptions>, ToldByName {}

@@ -6,6 +6,14 @@ import type { Defaults } from './defaults.js'
 /** The figures by which central models can be compared. */
 export const FIGURES = ['accuracy', 'loss', ...SCALAR_NAMES] as const
 
+const MONITORED_ELSEWHERE = {
+  val_loss: 'that is loss',
+  testLoss: 'that is loss',
+  val_acc: 'that is accuracy',
+  val_accuracy: 'that is accuracy',
+  testAccuracy: 'that is accuracy'
+}
+
 const until = group({
   /** Passes over the training set. */
   epochs: option(real({ above: 0 }), {
@@ -19,10 +27,14 @@ const until = group({
   steps: option(whole({ min: 1 }), {
     text: 'steps of each learner, instead of epochs',
     flag: '--steps <count>',
-    also: ['maxSteps', 'max_steps']
+    also: ['maxSteps', 'max_steps', 'iterations', 'maxIterations', 'max_iterations']
   }),
   /** Seconds of training, without set-up and evaluation: the run ends at the next round. */
-  seconds: option(real({ above: 0 }), { text: 'the longest training time in seconds', flag: '--seconds <count>' }),
+  seconds: option(real({ above: 0 }), {
+    text: 'the longest training time in seconds',
+    flag: '--seconds <count>',
+    also: ['maxTime', 'max_time']
+  }),
   /** A sufficient test accuracy, 0 to 1. */
   accuracy: option(real({ above: 0, max: 1 }), { text: 'end at this test accuracy, 0 to 1', flag: '--until-accuracy <fraction>' }),
   /** A sufficient test loss. */
@@ -30,7 +42,8 @@ const until = group({
   /** Measurements in a row without an improvement by more than `minDelta` after which the run ends. */
   patience: option(whole({ min: 1 }), {
     text: 'end after this many measurements in a row without improvement',
-    flag: '--patience <count>'
+    flag: '--patience <count>',
+    also: ['earlyStopping', 'early_stopping']
   }),
   /** 0 if omitted. */
   minDelta: option(real({ min: 0 }), { text: 'the least improvement, for --patience', flag: '--min-delta <number>', default: 0 }),
@@ -38,7 +51,7 @@ const until = group({
    * The figure whose improvement counts, for `patience`, for `keep: 'best'` and for the checkpoint that is kept as the best: `accuracy` if omitted, `loss` if there is no
    * accuracy. Or one of `precision`, `recall`, `f1`, `r2`, `mae` and `rmse`, which is then measured.
    */
-  monitor: option(oneOf(FIGURES), {
+  monitor: option(oneOf(FIGURES, MONITORED_ELSEWHERE), {
     text: `the figure whose improvement counts: ${FIGURES.join(', ')}`,
     flag: '--monitor <figure>',
     also: ['watch'],

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { didYouMean } from '../did-you-mean.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../errors.js'
-import type { Entries, Option } from './group.js'
+import type { Entries, KnownKeys, Option } from './group.js'
 import { optionsIn, type PlacedOption } from './options-in.js'
 import type { NameList, Schema } from './values.js'
 
@@ -91,7 +91,7 @@ function faultOf(issue: Issue, prefix: string, root: Entries | undefined): Arbal
     const hint = Object.entries(hints).find(([name]) => name === issue.input)?.[1]
     return unknownName(path, issue.input, names, hint)
   }
-  if (issue.type === 'never') return invalidOption(path, issue.input, unknownKeyFix(path, key, issue.requirement as Entries, root))
+  if (issue.type === 'never') return invalidOption(path, issue.input, unknownKeyFix(path, key, issue, root))
   if (issue.type !== 'object_with_rest' || !issue.path) return invalidOption(path, issue.input, issue.message)
   const missing = parsed((issue.requirement as Entries)[key]!, undefined).issues[0]!
   return faultOf({ ...missing, path: issue.path }, prefix, root)
@@ -118,7 +118,8 @@ function without(value: unknown, [key, ...deeper]: readonly string[]): unknown {
   return deeper.length === 0 ? others : { ...others, ...(inner !== undefined && { [key]: without(inner, deeper) }) }
 }
 
-function unknownKeyFix(path: string, key: string, entries: Entries, root: Entries | undefined): string {
+function unknownKeyFix(path: string, key: string, { input, requirement }: Issue, root: Entries | undefined): string {
+  const { entries, elsewhere } = requirement as KnownKeys
   const known = Object.keys(entries)
   const british = known.find((name) => american(name) === key)
   if (british !== undefined) return `use the British spelling: ${british}`
@@ -126,8 +127,12 @@ function unknownKeyFix(path: string, key: string, entries: Entries, root: Entrie
   if (foreign) return `use ${foreign[0]}`
   const owners = root ? [...optionsIn(root)].filter((each) => each.path === path) : []
   if (owners.length > 0) return foreignOptionFix(owners, entries)
-  const [place] = root ? [...placesOf(key, root)].filter((each) => each !== path) : []
-  if (place !== undefined) return `its place is ${place}`
+  const places = root ? [...placesOf(key, root)].filter((each) => each.path !== path) : []
+  // Of several options with that name those are meant that take the value.
+  const place = places.find(({ option: meant }) => parsed(meant, input).issues.length === 0)
+  if (place) return `its place is ${place.path}`
+  if (Object.hasOwn(elsewhere, key)) return elsewhere[key]!
+  if (places[0]) return `its place is ${places[0].path}`
   return known.length > 0 ? `use only ${known.join(', ')}${didYouMean(key, known)}` : 'leave it out: there are no options here'
 }
 
@@ -147,11 +152,11 @@ function american(name: string): string {
   return name.replaceAll(/is(?=e|ation)/g, 'iz').replaceAll('olour', 'olor')
 }
 
-/** Where an option of this name belongs: `until.monitor`. */
-function* placesOf(name: string, root: Entries): Generator<string> {
-  for (const { path, option } of optionsIn(root)) {
-    const { about } = option
+/** The options of this name that belong elsewhere: `until.monitor`. */
+function* placesOf(name: string, root: Entries): Generator<PlacedOption> {
+  for (const placed of optionsIn(root)) {
+    const { path, option } = placed
     const own = path.slice(path.lastIndexOf('.') + 1)
-    if (own === name || american(own) === name || about?.also?.includes(name)) yield path
+    if (own === name || american(own) === name || option.about?.also?.includes(name)) yield placed
   }
 }

@@ -71,10 +71,17 @@ export function required<I, O>(schema: Schema<I, O>, about: About = {}): Schema<
 /** More names than this are not listed in a message. */
 const MANY = 20
 
-export function group<const E extends Entries>(entries: E): OptionGroup<E> {
+/** What is told of a key that is no option. */
+export interface KnownKeys {
+  readonly entries: Entries
+  readonly elsewhere: Readonly<Record<string, string>>
+}
+
+/** `elsewhere` tells of names that are options in other libraries what takes their place here. */
+export function group<const E extends Entries>(entries: E, elsewhere: KnownKeys['elsewhere'] = {}): OptionGroup<E> {
   const known = Object.keys(entries)
   // Valibot hands `requirement` on to the faults, from which their texts are made: here to that of an unknown key, below to that of a missing one.
-  const unknown = Object.assign(v.never(), { requirement: entries })
+  const unknown = Object.assign(v.never(), { requirement: { entries, elsewhere } satisfies KnownKeys })
   const fix = known.length > MANY ? 'give an object with options' : `give an object with some of ${known.join(', ')}`
   const object: Schema<object> = Object.assign(v.objectWithRest(entries, unknown, fix), { requirement: entries })
   return Object.assign(v.pipe(v.custom(isObject, fix), object, v.transform(given)), { entries }) as never

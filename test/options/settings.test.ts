@@ -63,6 +63,21 @@ describe('The settings of a run', () => {
       [{ backend: 'gpu' }, 'backend: received "gpu"; use one of cpu, cuda, reference; a GPU is cuda'],
       [{ device: 'cuda' }, 'device: received "cuda"; use backend'],
       [{ onEpochEnd: 1 }, 'onEpochEnd: received 1; use onEvaluated'],
+      [{ maxGradNorm: 1 }, 'maxGradNorm: received 1; its place is optimiser.clipNorm'],
+      [{ dtype: 'bf16' }, 'dtype: received "bf16"; use precision'],
+      [{ optimiser: { name: 'adam', eps: 1e-6 } }, 'optimiser.eps: received 0.000001; use epsilon'],
+      [{ optimiser: { warmup_steps: 500 } }, 'optimiser.warmup_steps: received 500; use warmup'],
+      [{ precision: 'bfloat16' }, 'precision: received "bfloat16"; use one of bf16, f32; that is bf16'],
+      [{ synchroniser: 'ddp' }, 'what DistributedDataParallel does is ssgd'],
+      [{ until: { monitor: 'val_loss' } }, 'that is loss'],
+      [{ loss: 'mse' }, 'loss: received "mse"; the loss is of the model: loss of defineModel'],
+      [{ loss: 0.1 }, 'loss: received 0.1; its place is until.loss'],
+      [{ schedule: 'cosine' }, 'schedule: received "cosine"; its place is optimiser.schedule'],
+      [{ schedule: [{ round: 0, learners: 2 }] }, 'schedule: received [{"round":0,"learners":2}]; its place is learners.schedule'],
+      [{ schedule: 7 }, 'schedule: received 7; its place is learners.schedule'],
+      [{ earlyStopping: true }, 'earlyStopping: received true; its place is until.patience'],
+      [{ shuffle: true }, 'shuffle: received true; leave it out: each epoch has another order, by seed'],
+      [{ classWeight: {} }, 'classWeight: received {}; write a learner: docs/data.md shows one, of classes of different sizes'],
       [{ metrics: ['accuracy'] }, 'leave it out: it is always told']
     ] as const)
       expect(thrown(() => settingsOf({ model: 'mlp', ...options } as never)).message).to.include(message)

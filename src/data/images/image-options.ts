@@ -81,7 +81,11 @@ export const imageOptions = group({
     default: 'fail'
   }),
   /** Threads that read samples; if omitted, as many as there are cores, but fewer than libuv's threads, which decode the images. */
-  threads: option(whole({ min: 1, max: 1024 }), { text: 'threads that read images', otherwise: 'one for each core' }),
+  threads: option(whole({ min: 1, max: 1024 }), {
+    text: 'threads that read images',
+    otherwise: 'one for each core',
+    also: ['numWorkers', 'num_workers']
+  }),
   /** Batches that are read ahead for each learner; 4 if omitted. */
   prefetch: option(whole({ min: 1 }), { text: 'batches that are read ahead for each learner', otherwise: '4', also: ['ahead'] }),
   /** Bytes of memory that keep decoded test samples; an eighth of the free memory if omitted. */
