@@ -25,6 +25,12 @@ export const builtin = {
 /** Whether `require` takes ES modules. Under Yarn's Plug'n'Play it does not find the packages that they import before Node.js 22.15: `import()` alone asks Yarn's loader there. */
 export const REQUIRES_MODULES: boolean = process.features.require_module && process.versions['pnp'] === undefined
 
+/** Whether --permission keeps this program from the network. Versions without the flag --allow-net restrict no network, though they deny the scope. */
+export function isNetworkDenied(): boolean {
+  const { permission, allowedNodeEnvironmentFlags } = process as { readonly permission?: { has(scope: string): boolean } } & NodeJS.Process
+  return permission !== undefined && !permission.has('net') && allowedNodeEnvironmentFlags.has('--allow-net')
+}
+
 /** The absolute path, or the path itself where the name of the working folder is not UTF-8: Node tells it with other characters, which name another folder. */
 export function absolutePath(path: string): string {
   return isAbsolute(path) || !process.cwd().includes('\uFFFD') ? resolve(path) : join(dirname(path), basename(path))

@@ -93,6 +93,16 @@ describe('a run in a program of few permissions', function () {
 
     it('trains, and answers no `arbalest top`', () => expect(told(flags, training())).to.equal('completed'))
 
+    it('names the flag that a download takes, and asks no mirror', async () => {
+      await using folder = await Folder.make()
+      const program = `
+        const { getData } = await import(${JSON.stringify(INDEX)})
+        await getData('mnist', { directory: ${JSON.stringify(folder.path)} }).catch(({ code, message }) => console.log(code, message))`
+      expect(told(flags, program)).to.match(
+        /^DOWNLOAD_FAILED \S+: Node\.js was told to allow no network; start it with --allow-net beside --permission$/
+      )
+    })
+
     for (const [options, parameter] of [
       ['dashboard: true', 'dashboard.port'],
       ['metricsPort: 0', 'metricsPort']

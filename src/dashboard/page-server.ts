@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { invalidOption } from '../errors.js'
+import { isNetworkDenied } from '../node.js'
 import { RequestGuard } from './guard.js'
 import { pageFiles } from './page-files.js'
 import type { Viewers } from './viewers.js'
@@ -133,12 +134,6 @@ export async function listening(server: Server, port: number, parameter: string)
   }
   server.on('error', () => {})
   server.unref()
-}
-
-/** Whether --permission keeps Node.js from listening. Versions without the flag --allow-net restrict no network, though they deny the scope. */
-function isNetworkDenied(): boolean {
-  const { permission, allowedNodeEnvironmentFlags } = process as { readonly permission?: { has(scope: string): boolean } } & NodeJS.Process
-  return permission !== undefined && !permission.has('net') && allowedNodeEnvironmentFlags.has('--allow-net')
 }
 
 export function portOf(server: Server): number {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { isMainThread, threadId } from 'node:worker_threads'
 import { ArbalestError, codeOf, isObject, messageOf, type ErrorCode } from '../errors.js'
+import { isNetworkDenied } from '../node.js'
 
 /**
  * A socket of this thread's, in a folder that belongs to this user alone. A client sends one line of JSON, gets one line of JSON, and the connection
@@ -35,9 +36,10 @@ export const copies: { readonly sockets: Set<string>; lastJob: number } = ((glob
 
 /**
  * Serves requests until it is closed. Keeps no process alive. undefined if there is no folder that belongs to this user alone, and under
- * --permission where Node.js may not listen.
+ * --permission without a network.
  */
 export function serve(answer: Answer): Serving | undefined {
+  if (isNetworkDenied()) return undefined
   const folder = makeLiveFolder()
   const path = folder && ownPath(folder)
   if (path === undefined || Buffer.byteLength(path) > LONGEST_PATH) return undefined
@@ -47,12 +49,7 @@ export function serve(answer: Answer): Serving | undefined {
   const server = createServer((socket) => void answerOn(socket, answer))
   const serving = { close: () => stopServing(server, path, serving) }
   server.on('error', serving.close)
-  try {
-    server.listen(path).unref()
-  } catch {
-    // Node.js was told to allow no network, not even within this machine.
-    return undefined
-  }
+  server.listen(path).unref()
   copies.sockets.add(path)
   process.once('exit', serving.close)
   return serving

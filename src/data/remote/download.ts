@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { ArbalestError, isError, messageOf, shown } from '../../errors.js'
 import { unreadableFile, unwritableFile } from '../../formats/file-errors.js'
 import { makeFolder, writeAll } from '../../formats/write-file.js'
-import { openFile } from '../../node.js'
+import { isNetworkDenied, openFile } from '../../node.js'
 import type { RemoteFile } from './sources.js'
 
 /** How far the download of a file is. */
@@ -36,6 +36,12 @@ const TRIES = 3
  * has its name only when its SHA-256 is right. Throws DOWNLOAD_FAILED with what each mirror answered, WRITE_FAILED, ABORTED.
  */
 export async function download(remote: RemoteFile, path: string, options: DownloadOptions = {}): Promise<void> {
+  if (isNetworkDenied())
+    throw new ArbalestError(
+      'DOWNLOAD_FAILED',
+      `${remote.name}: Node.js was told to allow no network; start it with --allow-net beside --permission`,
+      { data: { file: remote.name } }
+    )
   const part = partOf(path)
   try {
     makeFolder(dirname(path))
