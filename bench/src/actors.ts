@@ -53,10 +53,11 @@ export const actors: Bench = {
   takes: ['pairs', 'seconds', 'save'],
 
   async run(filters, options) {
+    const cases = chosenActorCases(filters)
     const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 3 })
     table.row(['case', 'peer', 'unit', 'Arbalest', 'peer', 'ratio', 'min-max'])
     const results: Result[] = []
-    for (const one of chosenActorCases(filters)) {
+    for (const one of cases) {
       const result = await measure(one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)

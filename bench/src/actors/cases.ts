@@ -1,4 +1,4 @@
-import { unknownName } from '../errors.js'
+import { invalidOption, unknownName } from '../errors.js'
 
 export const CASES = ['ask-round-trip', 'ask-pipelined', 'tell', 'spawn', 'idle'] as const
 export type CaseName = (typeof CASES)[number]
@@ -17,7 +17,7 @@ export interface ActorCase {
 /** Impossible cases: comlink and threads have no message without an answer; actors in the caller's thread are idle when that is. */
 const IMPOSSIBLE: ReadonlySet<string> = new Set(['tell comlink', 'tell threads', 'idle comlink', 'idle threads', 'idle nact'])
 
-/** The comparisons that match the filters: one of the named cases, if any, and one of the named peers, if any. Throws UNKNOWN_NAME. */
+/** The comparisons that match the filters: one of the named cases, if any, and one of the named peers, if any. Throws UNKNOWN_NAME, and INVALID_OPTION if there is none. */
 export function chosenActorCases(filters: readonly string[]): readonly ActorCase[] {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
   const unknown = words.find((word) => ![...CASES, ...PEERS].some((known) => known === word))
@@ -26,9 +26,16 @@ export function chosenActorCases(filters: readonly string[]): readonly ActorCase
     const some = all.filter((one) => words.includes(one))
     return some.length > 0 ? some : all
   }
-  return chosen(CASES).flatMap((name) =>
+  const cases = chosen(CASES).flatMap((name) =>
     chosen(PEERS)
       .filter((peer) => !IMPOSSIBLE.has(`${name} ${peer}`))
       .map((peer) => ({ name, peer, place: peer === 'nact' ? ('here' as const) : ('worker' as const) }))
   )
+  if (cases.length === 0) throw invalidOption('filter', words.join(' '), `only ${possiblePeers(chosen(CASES))} can do that`)
+  return cases
+}
+
+/** The peers that have one of the cases. */
+function possiblePeers(cases: readonly CaseName[]): string {
+  return PEERS.filter((peer) => cases.some((name) => !IMPOSSIBLE.has(`${name} ${peer}`))).join(', ')
 }

@@ -77,6 +77,7 @@ describe('npm run bench', function () {
         ['throughput', 'mlp', 'lenet', 'b8', 'f32', '--peers', 'tfjs', '--pairs', '1'],
         /^INVALID_OPTION: --peers: received "tfjs"; none of them trains lenet b8 k2 f32/
       ],
+      [['actors', 'tell', 'comlink'], /^INVALID_OPTION: filter: received "tell comlink"; only postMessage, nact can do that\n$/],
       [['memory', 'geeps'], /^INVALID_OPTION: geeps: received no folder; /],
       [['memory', 'pytorch-saved-tensors', 'move'], /^INVALID_OPTION: pytorch-saved-tensors, move: received no folder; /],
       [['memory', 'cpu-time', 'pytorch-checkpoint'], /^INVALID_OPTION: cpu-time: received with pytorch-checkpoint; /],
