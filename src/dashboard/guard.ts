@@ -7,6 +7,15 @@ export type Refusal = 400 | 403 | 404 | 405
 /** The longest address of a request. */
 const LONGEST_URL = 512
 
+/** The port of http, which clients leave out of an address. */
+const HTTP_PORT = 80
+
+/** What a client may call a server on this port of 127.0.0.1: its Host, and after `http://` the origin of its pages. */
+export function hostsOf(port: number): readonly string[] {
+  const names = ['127.0.0.1', 'localhost']
+  return [...names.map((name) => `${name}:${port}`), ...(port === HTTP_PORT ? names : [])]
+}
+
 /**
  * Lets in only those who were given the address of the page: its first segment is a secret of 256 bits, so that the page's own addresses have it too. A request
  * must name this server as its Host (no other name can be made to point here), and must not come from a page of another origin.
@@ -20,7 +29,7 @@ export class RequestGuard {
     { method, url = '', headers, rawHeaders, httpVersion }: IncomingMessage,
     port: number
   ): { readonly path: string | undefined } | { readonly refusal: Refusal } {
-    const hosts = [`127.0.0.1:${port}`, `localhost:${port}`]
+    const hosts = hostsOf(port)
     const { host = '', origin, 'sec-fetch-site': site } = headers
     if (url.length > LONGEST_URL || httpVersion !== '1.1' || hasBody(headers)) return { refusal: 400 }
     if (!hosts.includes(host) || countOf('host', rawHeaders) !== 1) return { refusal: 403 }

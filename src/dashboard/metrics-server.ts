@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Gauge, Registry } from 'prom-client'
 import type { DashboardSource } from './dashboard.js'
+import { hostsOf } from './guard.js'
 import { hardened, LIMITS, listening, portOf, refuse } from './page-server.js'
 import type { RunFacts } from './page/wire.js'
 import type { RunBoard } from './run-board.js'
@@ -66,8 +67,7 @@ export class MetricsServer {
   }
 
   async #answer(source: DashboardSource, { method, url, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const port = portOf(this.#server)
-    if (headers.host !== `127.0.0.1:${port}` && headers.host !== `localhost:${port}`) return refuse(response, 403)
+    if (!hostsOf(portOf(this.#server)).includes(headers.host ?? '')) return refuse(response, 403)
     // Refuses requests from web pages: the numbers are for Prometheus.
     if (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none') return refuse(response, 403)
     if (url !== '/metrics') return refuse(response, 404)
