@@ -315,6 +315,32 @@ describe('the dashboard in Chromium', function () {
     expect(faults).to.deep.equal([])
   })
 
+  it('shows each mark of an axis whole, and apart from the next one, however many iterations a run has', async () => {
+    const board = newBoard()
+    board.take(startedWith(1), BEGAN)
+    for (let i = 1; i <= 100; i++) board.take(progressAt(10_000 * i), BEGAN + 100 * i)
+    const dashboard = await openDashboard(board)
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitTrue(page, `${elementAt('#charts .u-over')}?.clientWidth > 100`)
+    for (const along of ['iteration', 'seconds']) {
+      await page.evaluate(RECORD_MARKS)
+      await page.click(`input[value=${along}]`)
+      // Whatever else changes the size of a chart draws it anew.
+      for (const width of [1_400, 700, 380]) {
+        await page.setViewport({ width, height: 900 })
+        await sleep(300)
+      }
+      const marks = (await page.evaluate('marks')) as readonly Mark[]
+      expect(marks.filter(({ text }) => /000,000|:/.test(text))).to.have.length.above(3)
+      for (const { text, from, until, width } of marks) expect(until, `${text} from ${from}`).to.be.at.most(width)
+      for (const [i, { text, until, line }] of marks.entries()) {
+        const next = marks[i + 1]
+        if (next?.line === line && next.from > marks[i]!.from) expect(next.from, `${next.text} after ${text}`).to.be.above(until)
+      }
+    }
+    expect(faults).to.deep.equal([])
+  })
+
   it('names its tab while it is in the background, too', async () => {
     const board = newBoard()
     board.take(startedWith(1), BEGAN)
@@ -490,3 +516,25 @@ async function heapOf(page: Page): Promise<number> {
   await page.evaluate('gc()')
   return (await page.metrics()).JSHeapUsedSize!
 }
+
+/** A text along an x axis: where it is on its canvas, of which width, and in which line. */
+interface Mark {
+  readonly text: string
+  readonly from: number
+  readonly until: number
+  readonly width: number
+  readonly line: number
+}
+
+/** Keeps each text that is drawn, centred, on a canvas from now on as one of `marks`. */
+const RECORD_MARKS = `{
+  globalThis.marks = []
+  const pen = CanvasRenderingContext2D.prototype
+  globalThis.drawText ??= pen.fillText
+  pen.fillText = function (text, x, y, ...more) {
+    const { width } = this.measureText(text)
+    if (this.textAlign === 'center' && this.canvas.closest('.chart-plot') && /\\d/.test(text))
+      marks.push({ text, from: x - width / 2, until: x + width / 2, width: this.canvas.width, line: y })
+    return drawText.call(this, text, x, y, ...more)
+  }
+}`

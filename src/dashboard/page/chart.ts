@@ -31,6 +31,11 @@ export interface ChartOptions {
 }
 
 const HEIGHT = 250
+/** Pixels between two marks of an axis, and beside its last one, at least. */
+const SPACE = 50
+const MARGIN = 18
+/** Pixels of a character of a mark. */
+const CHARACTER = 7
 const TABLE_ROWS = 12
 /** Both curves of as many runs as there are colours. */
 const MOST_TOLD = 16
@@ -114,7 +119,8 @@ export class Chart {
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, sync: { key: name, scales: ['x', null] } },
-      padding: [10, 18, 0, 0],
+      // Half of the last mark may stand there.
+      padding: [10, () => Math.max(MARGIN, this.#longestMark() / 2), 0, 0],
       scales: {
         x: { time: false, range: () => [...this.#span] },
         y: { range: (_plot, low, high) => padded(low ?? 0, high ?? 1, least, limit) }
@@ -123,6 +129,7 @@ export class Chart {
         {
           ...axis,
           size: 26,
+          space: () => Math.max(SPACE, this.#longestMark() + 2 * CHARACTER),
           incrs: [...steps],
           values: (_plot, values) => values.map((value) => this.#along.text(value)),
           label: title,
@@ -148,6 +155,11 @@ export class Chart {
       ],
       hooks: { setCursor: [(plot) => this.#tell(plot.cursor.idx)] }
     }
+  }
+
+  /** Pixels of the longest mark of the x axis: marks are as long as the ends of the axis, or shorter. */
+  #longestMark(): number {
+    return CHARACTER * Math.max(...this.#span.map((end) => this.#along.text(end).length))
   }
 
   /** The values under the cursor, else the last ones. */
