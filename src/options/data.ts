@@ -85,14 +85,16 @@ interface DataChoice {
 export function checkData(faults: Faults, { data, dataDir, tokenizer, images, table }: DataChoice): void {
   const isText = typeof data === 'string' && (readsText(data) || readsLabelledTexts(data, table))
   if (tokenizer !== undefined && !isText) faults.refuse('tokenizer', tokenizer, 'leave it out: only a text has one')
-  if (dataDir !== undefined && data === 'digits')
-    faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
   const path = typeof data === 'string' && isPath(data) ? data : undefined
   const given = typeof data === 'string' ? data : 'a Dataset'
+  if (dataDir !== undefined && data === 'digits')
+    faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
+  else if (dataDir !== undefined && (path !== undefined || typeof data !== 'string'))
+    faults.refuse('dataDir', dataDir, `leave it out: it is for data sets by name, and data is ${path === undefined ? given : 'a path'}`)
   const isTable = path !== undefined && isTablePath(path)
-  if (path === undefined || isTable) refuseAll(faults, 'images', images, `${given} is no folder of images`)
-  const isOther = path === undefined || !(isTable || holdsTexts(path))
-  if (isOther) refuseAll(faults, 'table', table, `${given} is neither a table nor a folder of texts`)
+  const hasTexts = path !== undefined && !isTable && holdsTexts(path)
+  if (path === undefined || isTable || hasTexts || isTextPath(path)) refuseAll(faults, 'images', images, `${given} is no folder of images`)
+  if (!isTable && !hasTexts) refuseAll(faults, 'table', table, `${given} is neither a table nor a folder of texts`)
   if (isTable && (table as { readonly target?: unknown } | undefined)?.target === undefined)
     faults.refuse('table.target', undefined, 'name the column that is predicted (--target)')
 }

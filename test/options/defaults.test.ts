@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { fileURLToPath } from 'node:url'
 import { defaultsFor } from '../../src/options/defaults.js'
 import { learningRateAt } from '../../src/schedules/pieces.js'
 import { scheduleOf } from '../../src/run/schedule.js'
@@ -6,6 +7,9 @@ import { runSettings } from '../../src/run/run-settings.js'
 import { settingsOf } from '../../src/options/settings.js'
 import { defineModel, linear, resnet, type TrainOptions } from '../../src/index.js'
 import { thrown } from '../support/thrown.js'
+
+/** A folder without texts. */
+const FOLDER = fileURLToPath(new URL('.', import.meta.url))
 
 describe('defaults', () => {
   it('are those of the zoo’s model, by its name, also where it was made by its function', () => {
@@ -16,13 +20,13 @@ describe('defaults', () => {
 
   it('of the size of images suit the model', () => {
     const sizeFor = (model: NonNullable<TrainOptions['model']>, images: TrainOptions['images'] = {}) =>
-      settingsOf({ model, data: '.', images }).images.size
+      settingsOf({ model, data: FOLDER, images }).images.size
     expect(['mlp', 'lenet', 'resnet20', 'vgg16', 'resnet50'].map((model) => sizeFor(model))).to.deep.equal([28, 28, 32, 32, 224])
     expect(sizeFor(resnet({ input: [3, 48, 48], classes: 5 }))).to.equal(48)
     expect(sizeFor('mlp', { size: 64 })).to.equal(64)
     expect(sizeFor('gpt')).to.equal(undefined)
     // The rest of the options is checked against that size.
-    expect(settingsOf({ model: 'mlp', data: '.', images: { resize: 32 } }).images).to.include({ size: 28, resize: 32 })
+    expect(settingsOf({ model: 'mlp', data: FOLDER, images: { resize: 32 } }).images).to.include({ size: 28, resize: 32 })
   })
 
   it('have a lower rate for smaller batches', () => {

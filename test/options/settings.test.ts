@@ -1,7 +1,11 @@
 import { expect } from 'chai'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { datasetFromArrays } from '../../src/index.js'
 import { ArbalestError, faultsOf, unknownName } from '../../src/errors.js'
 import { settingsOf } from '../../src/options/settings.js'
 import { Faults } from '../../src/schema/faults.js'
+import { Folder } from '../data/support/files.js'
 import { thrown } from '../support/thrown.js'
 
 describe('The settings of a run', () => {
@@ -56,6 +60,25 @@ describe('The settings of a run', () => {
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
     expect(error.code).to.equal('UNKNOWN_NAME')
     expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', fix: 'use one of bf16, f32; did you mean bf16?' }])
+  })
+
+  it('refuse options for data of another kind', async () => {
+    await using folder = await Folder.make()
+    const texts = join(folder.path, 'texts')
+    for (const name of ['good', 'bad']) {
+      await mkdir(join(texts, name), { recursive: true })
+      await folder.write(`texts/${name}/1.txt`, Buffer.from('a text'))
+    }
+    const text = await folder.write('all.txt', Buffer.from('a text'))
+    const samples = datasetFromArrays({ sample: [1], samples: Float32Array.of(1, 2), labels: [0, 1], classes: 2 })
+    const cases = [
+      [{ data: texts, images: { size: 64 } }, /^images\.size: received 64; leave it out: .*texts is no folder of images$/],
+      [{ data: text, images: { size: 64 } }, /^images\.size: received 64; leave it out: .*all\.txt is no folder of images$/],
+      [{ data: texts, dataDir: 'data' }, /^dataDir: .*; leave it out: it is for data sets by name, and data is a path$/],
+      [{ data: samples, dataDir: 'data' }, /^dataDir: .*, and data is a Dataset$/]
+    ] as const
+    for (const [options, message] of cases) expect(thrown(() => settingsOf({ model: 'mlp', ...options })).message).to.match(message)
+    settingsOf({ model: 'text-classifier', data: texts, table: { testFraction: 0.5 } })
   })
 
   it('tell a name that other libraries have what it is here', () => {
