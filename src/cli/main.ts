@@ -11,6 +11,8 @@ import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './e
 import { keepHangUpIgnored } from './hang-up.js'
 import { missingCommand } from './missing-command.js'
 import { OutputLoss } from './output-loss.js'
+import { isUnknownOption, refusedTraining, refusedUsage } from './refused-usage.js'
+import type * as TrainFlags from './train-flags.js'
 
 const require = createRequire(import.meta.url)
 
@@ -199,31 +201,22 @@ function version(): string {
   return manifest.version
 }
 
-/** Commander's codes of unknown names. */
-const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unknownOption']
-
 /** An error of commander as one of ours, which refers to the help of the `selected` command. */
 async function usageError(
   error: CommanderError,
   { program, selected, argv }: { program: Command; selected: string | undefined; argv: readonly string[] }
 ): Promise<ArbalestError> {
-  const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
-  const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   const early = selected !== undefined && optionBefore(selected, program, argv)
   if (early) {
     const message = `${early}: received before ${selected}; put it behind: arbalest ${selected} ${early}`
     return new ArbalestError('INVALID_OPTION', message, { cause: error })
   }
-  const meant = error.code === 'commander.unknownOption' && selected === 'train' ? await flagMeantBy(text) : undefined
-  if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
+  if (selected === 'train') return refusedTraining(error, await trainFlagMeantBy())
   const training = selected === 'launch' && !argv.includes('--') && argv.find((word) => ['train', 'crossover'].includes(word))
-  if (training && error.code === 'commander.unknownOption') {
-    const fix = `put -- before ${training}, whose options follow it: arbalest launch -n 2 -- ${training} ...`
-    return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; ${fix}`, { cause: error })
-  }
+  const isEarly = training && isUnknownOption(error)
+  const fix = isEarly ? `put -- before ${training}, whose options follow it: arbalest launch -n 2 -- ${training} ...` : undefined
   const names = COMMANDS.map(({ name }) => name)
-  const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
-  return new ArbalestError(code, `${text}; see \`${help}\``, { cause: error })
+  return refusedUsage(error, { command: ['arbalest', ...names.filter((name) => name === selected)].join(' '), fix })
 }
 
 /** The first argument, where it is an option of the command that follows it. */
@@ -232,10 +225,9 @@ function optionBefore(selected: string, { commands }: Command, [first = '']: rea
   return options.find(({ long, short }) => first === long || first === short) && first
 }
 
-/** The flag of `train` that an unknown one stands for, if that is how another library calls the option. */
-async function flagMeantBy(message: string): Promise<string | undefined> {
-  const { flagMeantBy: find } = (await load('./train-flags.js')) as { readonly flagMeantBy: (typed: string) => string | undefined }
-  return find(/'(--[^']*)'/.exec(message)?.[1] ?? '')
+async function trainFlagMeantBy(): Promise<(typed: string) => string | undefined> {
+  const { flagMeantBy } = (await load('./train-flags.js')) as typeof TrainFlags
+  return flagMeantBy
 }
 
 /** Milliseconds that the other processes of a launcher leave to the first one, whose end makes the launcher end them. */

@@ -1,10 +1,11 @@
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { invalidOption } from '../../errors.js'
 import { settingsOf } from '../../options/settings.js'
 import { asTyped } from '../as-typed.js'
 import type { CommonFlags } from '../command.js'
 import { chosenConfig } from '../config-file.js'
-import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
+import { refusedTraining } from '../refused-usage.js'
+import { addTrainFlags, flagMeantBy, flagOf, trainOptionsOf } from '../train-flags.js'
 
 /** What a launcher has to know of the training that it starts. */
 interface LaunchedTraining {
@@ -25,7 +26,12 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<L
   const command = new Command('train').exitOverride().configureOutput({ outputError: () => {} })
   addTrainFlags(command)
   command.argument('[config]').option('--json').option('--stack')
-  command.parse(words, { from: 'user' })
+  try {
+    command.parse(words, { from: 'user' })
+  } catch (error) {
+    // Help that was asked for is no refusal.
+    throw error instanceof CommanderError && error.exitCode !== 0 ? refusedTraining(error, flagMeantBy) : error
+  }
   const {
     json: _,
     stack: __,

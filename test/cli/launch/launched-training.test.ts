@@ -27,6 +27,16 @@ describe('A training that is launched', () => {
     expect(await trainingOf(['train', '--overfit', '2'])).to.include({ overfits: true })
   })
 
+  it('is told of a wrong flag as `arbalest train` tells of it', async () => {
+    const cases = [
+      ['UNKNOWN_NAME', ['--batch-size', '3'], "unknown option '--batch-size'; use --batch"],
+      ['UNKNOWN_NAME', ['--bogus'], "unknown option '--bogus'; see `arbalest train --help`"],
+      ['INVALID_OPTION', ['--steps'], "option '--steps <count>' argument missing; see `arbalest train --help`"],
+      ['INVALID_OPTION', ['a.ts', 'b.ts'], 'too many arguments. Expected 1 argument but got 2; see `arbalest train --help`']
+    ] as const
+    for (const [code, words, message] of cases) await refused(code, () => trainingOf(['train', ...words]), message)
+  })
+
   it('is none of another command', async () => {
     await refused('INVALID_OPTION', () => trainingOf(['serve']), 'command: received "serve"', 'use train or crossover')
   })
