@@ -32,7 +32,7 @@ interface CommandEntry {
   /** Exports the function that defines the command, under this name. */
   readonly module: string
   readonly exported: string
-  /** False for a command whose output is not ours. */
+  /** False for a command whose output is not ours, and for one whose own commands have --json. */
   readonly hasJson?: false
 }
 
@@ -180,10 +180,8 @@ async function commandLine(selected: string | undefined, output: OutputLoss, fin
       for (const each of imports) await load(each)
     })
     define!(command, { version: version(), output, finish })
-    if (hasJson)
-      command
-        .option('--json', 'write only JSON to stdout, one object per line')
-        .option('--stack', 'show the stack trace of an error (also ARBALEST_STACK=1)')
+    if (hasJson) command.option('--json', 'write only JSON to stdout, one object per line')
+    command.option('--stack', 'show the stack trace of an error (also ARBALEST_STACK=1)')
     command.helpOption('-h, --help', 'show this help')
     command.addHelpText('after', EXIT_CODES_HELP)
   }

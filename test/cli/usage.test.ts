@@ -146,6 +146,11 @@ describe('The command line', () => {
     const args = ['train', '--model', 'lenett']
     expect((await run(args)).stderr).to.not.include('    at ')
     expect((await run([...args, '--stack'])).stderr).to.include('    at ')
+    for (const each of [
+      ['data', 'check', 'nowhere'],
+      ['repl', 'nowhere.ts']
+    ])
+      expect((await run([...each, '--stack'])).stderr, each[0]).to.match(/received "nowhere(\.ts)?";.*\n.*    at /)
     expect((await run(args, { env: { ARBALEST_STACK: '1' } })).stderr).to.include('    at ')
   })
 
