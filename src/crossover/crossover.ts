@@ -143,7 +143,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   }
 
   /** All events from now on. Ends after `finished`. */
-  [Symbol.asyncIterator](): AsyncIterator<CrossoverEvent, undefined> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<CrossoverEvent, undefined> {
     return this.#stream[Symbol.asyncIterator]()
   }
 

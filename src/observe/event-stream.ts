@@ -31,13 +31,13 @@ export class EventStream<T> implements AsyncIterable<T> {
   }
 
   /** Gets every event after this call, also those before the first `next`. */
-  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
     const reader: Reader<T> = { waiting: [], wake: [] }
     this.#readers.add(reader)
     return this.#read(reader)
   }
 
-  #read(reader: Reader<T>): AsyncIterator<T, undefined> {
+  #read(reader: Reader<T>): AsyncIterableIterator<T, undefined> {
     const readers = this.#readers
     const close = (): IteratorResult<T, undefined> => {
       readers.delete(reader)
@@ -56,7 +56,14 @@ export class EventStream<T> implements AsyncIterable<T> {
       }
       return { done: true, value: undefined }
     }
-    return { next, return: () => Promise.resolve(close()) }
+    return {
+      next,
+      return: () => Promise.resolve(close()),
+      // As the iterators of JavaScript have it: a program that has taken some events may loop over the others.
+      [Symbol.asyncIterator]() {
+        return this
+      }
+    }
   }
 }
 

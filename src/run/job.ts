@@ -259,7 +259,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   }
 
   /** All events from now on. Ends after `finished`; throws the error of a run that fails. */
-  [Symbol.asyncIterator](): AsyncIterator<JobEvent, undefined> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<JobEvent, undefined> {
     this.#reading.begin()
     return this.#stream[Symbol.asyncIterator]()
   }

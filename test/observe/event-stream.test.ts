@@ -44,6 +44,16 @@ describe('a stream of events', () => {
     expect((await asked).map(({ value }) => value)).to.deep.equal([1, 2, undefined])
   })
 
+  it('lets a reader that has taken some events loop over the others', async () => {
+    const stream = new EventStream<number>()
+    const reader = stream[Symbol.asyncIterator]()
+    for (const event of [1, 2, 3]) stream.push(event)
+    stream.end()
+    expect(await reader.next()).to.deep.equal({ done: false, value: 1 })
+    expect(await read(reader)).to.deep.equal([2, 3])
+    expect(await reader.next()).to.deep.equal({ done: true, value: undefined })
+  })
+
   it('throws its error after what came before it', async () => {
     const stream = new EventStream<number>()
     const reader = stream[Symbol.asyncIterator]()
