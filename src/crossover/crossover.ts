@@ -95,7 +95,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly finished: Promise<CrossoverFinishedEvent>
   /** The address of the page that shows all jobs, with its secret; undefined without the option `dashboard`. Rejects with INVALID_OPTION if there is no such port. */
   readonly dashboard: Promise<string | undefined>
-  readonly #stream = new EventStream<CrossoverEvent>()
+  readonly #stream = new EventStream<CrossoverEvent>(({ event }) => event === 'progress')
   readonly #handles = new HandleScope(engine)
   readonly #admission: Admission
   readonly #hosts: CrossedHosts | undefined

@@ -10,16 +10,23 @@ interface Reader<T> {
 type End = { readonly error?: unknown }
 
 /**
- * Events for any number of readers, each at its own pace. A reader gets the events from its start on; the oldest ones are dropped if it lags
- * 1024 events behind. Every reader gets the end.
+ * Events for any number of readers, each at its own pace. A reader gets the events from its start on; if it lags 1024 events behind, the oldest
+ * of those that may be missed are dropped, and the oldest of all where there is none. Every reader gets the end.
  */
 export class EventStream<T> implements AsyncIterable<T> {
   readonly #readers = new Set<Reader<T>>()
+  readonly #mayBeMissed: (event: T) => boolean
   #end: End | undefined
+
+  /** `mayBeMissed`: an event of a kind of which there are many, each of which tells what the next one tells anew. */
+  constructor(mayBeMissed: (event: T) => boolean = () => false) {
+    this.#mayBeMissed = mayBeMissed
+  }
 
   push(event: T): void {
     for (const reader of this.#readers) {
-      if (reader.waiting.push(event) > MOST_WAITING) reader.waiting.shift()
+      const { waiting } = reader
+      if (waiting.push(event) > MOST_WAITING) waiting.splice(Math.max(0, waiting.findIndex(this.#mayBeMissed)), 1)
       wake(reader)
     }
   }

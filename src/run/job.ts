@@ -125,8 +125,8 @@ export type PromisedModel = {
 }
 
 /**
- * One training run. `for await (const event of job)` reads its events; each of any number of readers gets all events after its start. `finished` resolves
- * with the last event.
+ * One training run. `for await (const event of job)` reads its events; each of any number of readers gets all events after its start. For one that is more than
+ * 1,024 events behind, the oldest `progress` events are dropped, and others only where none of these waits. `finished` resolves with the last event.
  */
 export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** The trained model. Its methods answer once the job has finished, and reject if `finished` does. */
@@ -146,7 +146,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   readonly #stop = new AbortController()
   readonly #metrics = new MetricLog()
   #listeners: readonly Listener[] = []
-  readonly #stream = new EventStream<JobEvent>()
+  readonly #stream = new EventStream<JobEvent>(({ event }) => event === 'progress')
   readonly #finished: Promise<FinishedEvent>
   readonly #reading = new FailureReading()
   /** The first error that a listener threw. */

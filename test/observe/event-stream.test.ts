@@ -34,6 +34,18 @@ describe('a stream of events', () => {
     expect(seen.at(-1)).to.equal(4999)
   })
 
+  it('drops for a reader that lags what may be missed, and nothing else while there is some', async () => {
+    const stream = new EventStream<number>((event) => event % 100 !== 0)
+    const reader = stream[Symbol.asyncIterator]()
+    for (let i = 0; i < 5000; i++) stream.push(i)
+    stream.end()
+    const seen = await read(reader)
+    expect(seen).to.have.length(1024)
+    expect(seen.filter((event) => event % 100 === 0)).to.have.length(50)
+    expect(seen).to.include.members([0, 100, 4998, 4999])
+    expect(seen).to.deep.equal(seen.toSorted((a, b) => a - b))
+  })
+
   it('answers every one of several questions at once, in their order', async () => {
     const stream = new EventStream<number>()
     const reader = stream[Symbol.asyncIterator]()
