@@ -17,8 +17,13 @@ export function percent(share: number): string {
   return `${(100 * share).toFixed(2)}%`
 }
 
+/** From here on, as in a run that diverges, a figure is told by its order of magnitude: all of its digits would fill the line. */
+const HUGE = 1e9
+
+/** A loss, or another figure of a measurement. */
 export function loss(value: number): string {
-  return Number.isFinite(value) ? value.toFixed(4) : String(value)
+  if (!Number.isFinite(value)) return String(value)
+  return Math.abs(value) < HUGE ? value.toFixed(4) : value.toExponential(3)
 }
 
 /** 0:42, 12:05, 3:07:09. */

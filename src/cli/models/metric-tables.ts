@@ -1,5 +1,5 @@
 import type { ClassFigures, EvaluationMetrics } from '../../index.js'
-import { count, tableLines, type Column } from '../text.js'
+import { count, loss, tableLines, type Column } from '../text.js'
 
 /** More classes than this are printed only if they were asked for. */
 const MOST_ROWS = 30
@@ -62,6 +62,5 @@ function confusionColumns(confusion: readonly (readonly number[])[], nameOf: (in
 }
 
 function ratio(value: number | null): string {
-  if (value === null) return '-'
-  return Number.isFinite(value) ? value.toFixed(4) : String(value)
+  return value === null ? '-' : loss(value)
 }
