@@ -313,16 +313,20 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.#call(event.event, event)
   }
 
-  /** Keeps the error of a listener from the code that emits: depending on the event, that is a timer, an actor or the run. */
   #call(name: keyof JobEvents, event: unknown): void {
+    // A listener that is added or removed by another one does not change who gets this event.
+    for (const each of this.#listeners.filter((one) => one.name === name)) {
+      if (each.isOnce) this.#listeners = this.#listeners.filter((other) => other !== each)
+      this.#hand(event, each)
+    }
+  }
+
+  /** Keeps the error of a listener from the code that emits, which is a timer, an actor or the run, and from the other listeners. */
+  #hand(event: unknown, { listener }: Listener): void {
     try {
-      // A listener that is added or removed by another one does not change who gets this event.
-      for (const each of this.#listeners.filter((one) => one.name === name)) {
-        if (each.isOnce) this.#listeners = this.#listeners.filter((other) => other !== each)
-        const answer = each.listener(event as never)
-        // A prompt has a Promise of its own.
-        if (types.isPromise(answer)) answer.catch((error: unknown) => this.#listenerThrew(error))
-      }
+      const answer = listener(event as never)
+      // A prompt has a Promise of its own.
+      if (types.isPromise(answer)) answer.catch((error: unknown) => this.#listenerThrew(error))
     } catch (error) {
       this.#listenerThrew(error)
     }

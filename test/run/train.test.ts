@@ -161,13 +161,16 @@ describe('a training job that fails', () => {
       expect(ports()).to.equal(before)
     })
 
-  it('keeps its cause where a listener of the failure throws, too', async () => {
+  it('keeps its cause where a listener of the failure throws, too, and tells the other listeners', async () => {
     const learner = new URL('../fakes/failing-learner.js?how=born', import.meta.url)
     const job = start(ENDLESS, { learner })
+    const failures: Error[] = []
     job.on('failed', () => {
       throw new RangeError('of the listener')
     })
-    await refused('LEARNER_FAILED', () => job.finished)
+    job.on('failed', (error) => void failures.push(error))
+    const error = await refused('LEARNER_FAILED', () => job.finished)
+    expect(failures).to.deep.equal([error])
   })
 
   it('rejects with what a listener throws at the loss of a learner', async () => {
