@@ -125,7 +125,7 @@ export class RunLoop {
       const saved = checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity
       const rest = Math.min(due, saved, population.restBefore(round), interventions.record.restBefore(round))
       if (!stop.aborted) {
-        const trained = await this.#training.trainUntil(rest)
+        const trained = await this.#training.trainUntil(rest, round)
         // What was measured is not the central model any more.
         if (trained > round) measured = undefined
         round = trained

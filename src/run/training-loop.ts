@@ -1,6 +1,7 @@
 import type { GroupStatus } from '../engine/contract.js'
 import type { ArbalestError } from '../errors.js'
 import { iterationSamples } from '../options/settings.js'
+import { moduleRefusal } from '../own-module.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import { highestLearningRate } from '../schedules/curves.js'
 import type { PopulationControl } from '../tuner/population-control.js'
@@ -91,8 +92,8 @@ export class TrainingLoop {
     await supervisor.askWith({ deadline: Infinity }).train()
   }
 
-  /** Trains until this round, or an earlier one if the run is stopped, its time is over or it shall be changed. Returns the round. */
-  async trainUntil(round: number): Promise<number> {
+  /** Trains from a round until a later one, or an earlier one than that if the run is stopped, its time is over or it shall be changed. Returns the round. */
+  async trainUntil(round: number, from: number): Promise<number> {
     const { synchroniser } = this.#options.actors
     const { requests } = this.#options.interventions
     this.#restsEarlier = Infinity
@@ -139,6 +140,7 @@ export class TrainingLoop {
       this.#control.stop.removeEventListener('abort', restSoon)
     }
     await this.#checkFinite(status)
+    await this.#checkTrained(status, from)
     return status.round
   }
 
@@ -225,6 +227,20 @@ export class TrainingLoop {
     if (notFiniteAt >= 0) throw this.#notFinite('the loss was not a finite number', notFiniteAt)
     if (!(await this.#options.actors.synchroniser.ask.isFinite()))
       throw this.#notFinite('the central model had weights that are not finite numbers', iterations)
+  }
+
+  /**
+   * Throws INVALID_OPTION if a supervisor of the user's own has answered as if the learners had trained, and none does, though none was to rest yet: the run
+   * would ask it for ever. One that answers too early, while they train, is asked again.
+   */
+  async #checkTrained({ round }: GroupStatus, from: number): Promise<void> {
+    const { run, actors } = this.#options
+    const { supervisor } = run.settings
+    if (!supervisor || run.hosts || round > from || this.#restsEarlier < Infinity) return
+    const { places } = await actors.learners.population()
+    if (places.some(({ state }) => state === 'training' || state === 'starting')) return
+    const mention = { parameter: 'supervisor', module: supervisor.href }
+    throw moduleRefusal(mention, 'its method train answers, and no learner trains; let it answer what super.train() answers')
   }
 
   #notFinite(what: string, iteration: number): ArbalestError {

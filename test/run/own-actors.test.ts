@@ -77,6 +77,26 @@ describe('an actor of the user’s own', () => {
       expect(codeOf(error)).to.equal('CALLBACK_FAILED')
     })
 
+  it('fails the run where its train lets no learner train: the run would ask for ever', async () => {
+    const built = new URL('../../src/actors/index.js', import.meta.url).href
+    const source = `import { Supervisor } from '${built}'; export default class extends Supervisor { train() {} }`
+    const supervisor = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    const error = await refused('INVALID_OPTION', async () => (await trainManyRounds({ supervisor })).finished)
+    expect(error.message).to.match(
+      /^supervisor: received "data:.*; its method train answers, and no learner trains; let it answer what super\.train\(\) answers$/
+    )
+  })
+
+  it('goes on where its train answers something else once the learners rest, however early they shall rest', async () => {
+    const built = new URL('../../src/actors/index.js', import.meta.url).href
+    const source = `import { Supervisor } from '${built}'
+      export default class extends Supervisor { train() { return super.train().value.then(() => {}) } }`
+    const supervisor = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    await talkedTo({ supervisor }, async ({ actors }) => {
+      for (let change = 0; change < 20; change++) await actors.synchroniser.ask.set({ learningRate: 0.01 })
+    })
+  })
+
   it('is refused if it lacks a method that the run calls', async () => {
     const module = new URL(`data:text/javascript,${encodeURIComponent('export default class { status() {} }')}`)
     const error = await rejection((await trainManyRounds({ supervisor: module })).finished)
