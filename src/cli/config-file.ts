@@ -61,15 +61,22 @@ export async function defaultExport(path: string, { parameter, wanted }: { param
     fsCache: false,
     moduleCache: false
   })
+  let exported: unknown
   let given: unknown
   try {
-    const exported = (await jiti.import<{ default?: unknown }>(file)).default
+    exported = (await jiti.import<{ default?: unknown }>(file)).default
     given = typeof exported === 'function' ? await (exported as () => unknown)() : exported
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
     throw refusal(parameter, path, `it cannot be loaded: ${messageOf(cause)}`, cause)
   }
-  if (given === undefined) throw refusal(parameter, path, `it has no default export; ${wanted}`)
+  if (exported === undefined) throw refusal(parameter, path, `it has no default export; ${wanted}`)
+  if (given === undefined)
+    throw refusal(
+      parameter,
+      path,
+      'the function that it exports returns nothing; return an object: () => ({ ... }), or () => { return { ... } }'
+    )
   return given
 }
 

@@ -214,6 +214,11 @@ describe('arbalest train', () => {
 
     for (const [what, text, complaint] of [
       ['has no default export', `export const batch = 4`, /^INVALID_OPTION: config: .*no default export/],
+      [
+        'exports a function without an answer',
+        `export default () => { batch: 4 }`,
+        /^INVALID_OPTION: config: .*; the function that it exports returns nothing; return an object: \(\) => \(\{ \.\.\. \}\), or /
+      ],
       ['exports something else', `export default 7`, /^INVALID_OPTION: config: .*number/],
       ['cannot be read', `export default {`, /^INVALID_OPTION: config: .*cannot be loaded/],
       ['has a slip of the pen', `export default { learner: 2 }`, /^INVALID_OPTION: learner: received 2; .* \(.*run\.ts\)$/m]
