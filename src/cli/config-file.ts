@@ -64,7 +64,7 @@ export async function defaultExport(path: string, { parameter, wanted }: { param
   let exported: unknown
   let given: unknown
   try {
-    exported = (await jiti.import<{ default?: unknown }>(file)).default
+    exported = esModuleDefault((await jiti.import<{ default?: unknown }>(file)).default)
     given = typeof exported === 'function' ? await (exported as () => unknown)() : exported
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
@@ -78,6 +78,12 @@ export async function defaultExport(path: string, { parameter, wanted }: { param
       'the function that it exports returns nothing; return an object: () => ({ ... }), or () => { return { ... } }'
     )
   return given
+}
+
+/** What a CommonJS module exports is the default of its import; one that was compiled from an ES module has its own default in that. */
+function esModuleDefault(exported: unknown): unknown {
+  const { __esModule: isCompiled, default: own } = Object(exported) as { readonly __esModule?: unknown; readonly default?: unknown }
+  return isCompiled === true ? own : exported
 }
 
 function refusal(parameter: string, path: string, what: string, cause?: unknown): ArbalestError {

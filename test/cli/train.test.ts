@@ -178,6 +178,12 @@ describe('arbalest train', () => {
       expect(lines.find(({ event }) => event === 'progress')!['learningRate']).to.be.at.most(0.25)
     })
 
+    it('takes one that was compiled to CommonJS', async () => {
+      const compiled = `Object.defineProperty(exports, '__esModule', { value: true }); exports.default = { batch: -3 }`
+      const { stderr } = await run(['train', await config('compiled.cjs', compiled)])
+      expect(stderr).to.match(/^INVALID_OPTION: batch: received -3; .* \(.*compiled\.cjs\)\n$/)
+    })
+
     it('finds arbalest.config.ts in the working folder, and leaves it alone where it is told to', async () => {
       const path = await config(
         'arbalest.config.ts',
