@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Dashboard } from '../dashboard/dashboard.js'
 import { LogFollower } from '../dashboard/log-follower.js'
+import { pageOptions } from '../options/records.js'
+import { check } from '../schema/faults.js'
 import { withFlagsOf } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { wholeNumber } from './flag-values.js'
@@ -16,11 +18,15 @@ export const defineDashboard: DefineCommand = (command) => {
     .option('--port <port>', 'the port of the page (default: any that is free)', wholeNumber('--port'))
     .addHelpText('after', NOTES)
     .action(async (log: string, { json = false, port }: CommonFlags & { port?: number }) => {
-      const follower = await LogFollower.open(log)
-      const opening = Dashboard.open(follower, { ...(port !== undefined && { port }) })
-      const dashboard = await withFlagsOf(command, opening, { 'dashboard.port': 'port' })
+      const dashboard = await withFlagsOf(command, openPage(log, port), { 'dashboard.port': 'port' })
       tellDashboard(dashboard.url, json)
       // The server keeps no process alive. There is nothing to be put in order at the end: a signal may do as it does.
       for (;;) await sleep(60_000)
     })
+}
+
+/** Throws INVALID_OPTION if the port cannot be had, and DATA_NOT_FOUND. */
+async function openPage(log: string, port: number | undefined): Promise<Dashboard> {
+  const options = check(pageOptions, port === undefined ? {} : { port }, { path: 'dashboard' })
+  return Dashboard.open(await LogFollower.open(log), options)
 }

@@ -23,7 +23,7 @@ export interface TraceOptions extends GivenOptions<typeof trace>, ToldByName {}
 
 const LAST_PORT = 65_535
 
-const dashboard = group({
+export const pageOptions = group({
   /** The port of the page on 127.0.0.1; any that is free if omitted, or 0. */
   port: option(whole({ max: LAST_PORT }), {
     text: 'the port of the dashboard',
@@ -33,13 +33,13 @@ const dashboard = group({
 })
 
 /** A page that shows the run in a browser while it trains. */
-export interface DashboardOptions extends GivenOptions<typeof dashboard>, ToldByName {}
+export interface DashboardOptions extends GivenOptions<typeof pageOptions>, ToldByName {}
 
 type OnStep = (step: StepEvent) => void | Promise<void>
 
 /** A page that shows runs while they train. */
-export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof dashboard>>(
-  either([truth(), dashboard], (value) => (typeof value === 'boolean' ? 0 : 1)),
+export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof pageOptions>>(
+  either([truth(), pageOptions], (value) => (typeof value === 'boolean' ? 0 : 1)),
   {
     text: 'serves a page on 127.0.0.1 that shows what trains in a browser',
     flag: '--dashboard',

@@ -47,7 +47,7 @@ describe('arbalest with a dashboard', () => {
     expect(port.lines.at(-1)).to.include({ event: 'failed', code: 'INVALID_OPTION' })
     expect(port.lines.at(-1)!['message']).to.match(/^--dashboard-port: received 70000; use a whole number from 0 to 65535/)
     expect(own.lines.at(-1)).to.include({ event: 'failed', code: 'INVALID_OPTION' })
-    expect(own.lines.at(-1)!['message']).to.match(/^--port: received 70000; /)
+    expect(own.lines.at(-1)!['message']).to.match(/^--port: received 70000; use a whole number from 0 to 65535/)
     expect(log.lines.at(-1)).to.include({ event: 'failed', code: 'DATA_NOT_FOUND' })
   })
 })
