@@ -2,7 +2,7 @@ import type { RunEvent } from '../observe/events.js'
 import { Dashboard, type DashboardSource } from './dashboard.js'
 import { MetricsServer } from './metrics-server.js'
 import { RunBoard } from './run-board.js'
-import { RunWatch, type WatchedJob } from './run-watch.js'
+import { RunWatch, secondsNow, type WatchedJob } from './run-watch.js'
 
 export interface JobsWatchOptions {
   /** Whether there is a page, and its port. */
@@ -66,7 +66,7 @@ export class JobsWatch implements DashboardSource {
 
   /** Watches one more job, before its first event. `id` is its run's name in logs. */
   add(job: WatchedJob, { id, name }: { readonly id: string; readonly name: string }, run: RunEvent): void {
-    const board = new RunBoard(id, { name, began: Date.now() / 1000, isLive: true })
+    const board = new RunBoard(id, { name, began: secondsNow(), isLive: true })
     const watch = new RunWatch(job, board, run)
     this.#watches.push(watch)
     this.#left.add(watch)
@@ -92,7 +92,7 @@ export class JobsWatch implements DashboardSource {
     const status = device.status()
     for (const [job, { board }] of this.#watches.entries()) {
       const share = seconds && before.seconds && ((seconds[job] ?? 0) - (before.seconds[job] ?? 0)) / (at - before.at)
-      if (!board.isOver) board.share(share === undefined ? null : Math.min(1, Math.max(0, share)), status, Date.now() / 1000)
+      if (!board.isOver) board.share(share === undefined ? null : Math.min(1, Math.max(0, share)), status, secondsNow())
     }
   }
 

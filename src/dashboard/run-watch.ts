@@ -8,6 +8,11 @@ export interface WatchedJob extends AsyncIterable<JobEvent> {
   readonly actors: JobActors
 }
 
+/** Seconds since 1970 as they go on from the start of the process: the system's clock may be put while a run is watched. */
+export function secondsNow(): number {
+  return (performance.timeOrigin + performance.now()) / 1000
+}
+
 /** Milliseconds that actors may take to answer. */
 const DEADLINE = 2_000
 
@@ -26,7 +31,7 @@ export class RunWatch {
   constructor(job: WatchedJob, board: RunBoard, run: RunEvent) {
     this.board = board
     this.#actors = job.actors
-    board.take(run, Date.now() / 1000)
+    board.take(run, secondsNow())
     this.ended = this.#readEvents(job)
   }
 
@@ -46,7 +51,7 @@ export class RunWatch {
       if (attempt !== this.#attempt) return
       this.#round = rounds.at(-1)?.round ?? this.#round
       const { rss: resident, heapUsed: heap } = process.memoryUsage()
-      this.board.look({ status, population, rounds, resident, heap }, Date.now() / 1000)
+      this.board.look({ status, population, rounds, resident, heap }, secondsNow())
     } catch {
       // The run is ending, or between two attempts, which its events report.
     } finally {
@@ -59,7 +64,7 @@ export class RunWatch {
       this.#attempt++
       this.#round = -1
     }
-    this.board.take(event, Date.now() / 1000)
+    this.board.take(event, secondsNow())
   }
 
   async #readEvents(job: WatchedJob): Promise<void> {
@@ -67,7 +72,7 @@ export class RunWatch {
       for await (const event of job) this.#take(event)
     } catch (error) {
       const code = codeOf(error)
-      this.board.take({ event: 'failed', code, message: messageOf(error) }, Date.now() / 1000)
+      this.board.take({ event: 'failed', code, message: messageOf(error) }, secondsNow())
     }
   }
 }

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { RunWatch, type WatchedJob } from '../../src/dashboard/run-watch.js'
+import { RunBoard } from '../../src/dashboard/run-board.js'
+import { RunWatch, secondsNow, type WatchedJob } from '../../src/dashboard/run-watch.js'
 import type { GroupRule, RoundFigures } from '../../src/engine/contract.js'
 import type { JobEvent } from '../../src/observe/events.js'
 import { EventStream } from '../../src/observe/event-stream.js'
-import { newBoard, startedWith } from './support/board.js'
+import { newBoard, progressAt, startedWith } from './support/board.js'
 
 const RULE: GroupRule = { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
 
@@ -55,6 +56,31 @@ describe('a run that is watched', () => {
     // The same rounds are told once.
     await watch.look()
     expect(distance()).to.equal(null)
+    job.events.end()
+    await watch.ended
+  })
+
+  it('goes on along its time where the clock of the system is put', async () => {
+    const job = new FakeJob()
+    const board = new RunBoard('run 1', { name: 'lenet on digits', began: secondsNow(), isLive: true })
+    const watch = new RunWatch(job.watched, board, { event: 'run', options: {}, versions: {} })
+    job.events.push(startedWith(1))
+    await new Promise(setImmediate)
+    const { now } = Date
+    try {
+      for (const [iteration, put] of [3600, -3600, 7200].entries()) {
+        Date.now = () => now() + 1000 * put
+        job.events.push(progressAt(iteration))
+        await new Promise(setImmediate)
+        await watch.look()
+      }
+    } finally {
+      Date.now = now
+    }
+    const { progress, 'place 0': place } = board.whole().curves!
+    for (const { points } of [progress!, place!]) expect(points).to.have.length(3)
+    expect(progress!.points.map((point) => Math.floor(point[1]! / 60))).to.deep.equal([0, 0, 0])
+    expect(place!.points.map(([seconds]) => Math.floor(seconds! / 60))).to.deep.equal([0, 0, 0])
     job.events.end()
     await watch.ended
   })
