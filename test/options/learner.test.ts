@@ -13,4 +13,12 @@ describe('the address of a learner', () => {
       () => settingsOf({ model: 'mlp', learner: './mine.js' }),
       `there is no file ${join(process.cwd(), 'mine.js')}: name a module`
     ))
+
+  for (const path of ['test', 'package.json/learner.js'])
+    it(`is refused as no file where it is ${path}`, () =>
+      refused(
+        'INVALID_OPTION',
+        () => settingsOf({ model: 'mlp', learner: path }),
+        `there is no file ${join(process.cwd(), path)}: name a module`
+      ))
 })
