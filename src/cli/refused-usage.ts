@@ -21,7 +21,7 @@ export function refusedUsage(
 
 /** The same of the flags of `arbalest train`. `flagMeantBy` is the flag of an option that another library calls by the name that was typed. */
 export function refusedTraining(error: CommanderError, flagMeantBy: (typed: string) => string | undefined): ArbalestError {
-  const typed = isUnknownOption(error) ? /'(--[^']*)'/.exec(error.message)?.[1] : undefined
+  const typed = isUnknownOption(error) ? /'(--[^'=]*)/.exec(error.message)?.[1] : undefined
   const meant = typed === undefined ? undefined : flagMeantBy(typed)
   return refusedUsage(error, { command: 'arbalest train', fix: meant && `use ${meant}` })
 }

@@ -65,6 +65,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
   [['train', '--rate', '3'], /^UNKNOWN_NAME: unknown option '--rate'; use --learning-rate\n$/],
   [['train', '--batch_size', '3'], /^UNKNOWN_NAME: unknown option '--batch_size'; use --batch\n$/],
+  [['train', '--batch-size=3'], /^UNKNOWN_NAME: unknown option '--batch-size=3'; use --batch\n$/],
   [['train', '--checkpoint-every', '30'], /^UNKNOWN_NAME: unknown option '--checkpoint-every'; use --checkpoint-period\n$/],
   [['train', '--checkpoint', 'kept'], /^UNKNOWN_NAME: unknown option '--checkpoint'; use --checkpoint-dir\n$/],
   [
