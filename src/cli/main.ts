@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, type Option } from 'commander'
 import { ArbalestError } from '../errors.js'
 import type * as Launcher from '../hosts/launcher.js'
 import type * as Tenants from '../hosts/tenants.js'
@@ -204,22 +204,22 @@ async function usageError(
   error: CommanderError,
   { program, selected, argv }: { program: Command; selected: string | undefined; argv: readonly string[] }
 ): Promise<ArbalestError> {
-  const early = selected !== undefined && optionBefore(selected, program, argv)
+  const options = program.commands.find((command) => command.name() === selected)?.options ?? []
+  const early = selected !== undefined && optionBefore(options, argv)
   if (early) {
     const message = `${early}: received before ${selected}; put it behind: arbalest ${selected} ${early}`
     return new ArbalestError('INVALID_OPTION', message, { cause: error })
   }
-  if (selected === 'train') return refusedTraining(error, await trainFlagMeantBy())
+  if (selected === 'train') return refusedTraining(error, options, await trainFlagMeantBy())
   const training = selected === 'launch' && !argv.includes('--') && argv.find((word) => ['train', 'crossover'].includes(word))
   const isEarly = training && isUnknownOption(error)
   const fix = isEarly ? `put -- before ${training}, whose options follow it: arbalest launch -n 2 -- ${training} ...` : undefined
   const names = COMMANDS.map(({ name }) => name)
-  return refusedUsage(error, { command: ['arbalest', ...names.filter((name) => name === selected)].join(' '), fix })
+  return refusedUsage(error, { command: ['arbalest', ...names.filter((name) => name === selected)].join(' '), options, fix })
 }
 
-/** The first argument, where it is an option of the command that follows it. */
-function optionBefore(selected: string, { commands }: Command, [first = '']: readonly string[]): string | undefined {
-  const options = commands.find((command) => command.name() === selected)?.options ?? []
+/** The first argument, where it is one of the options of the command that follows it. */
+function optionBefore(options: readonly Option[], [first = '']: readonly string[]): string | undefined {
   return options.find(({ long, short }) => first === long || first === short) && first
 }
 

@@ -66,6 +66,11 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--rate', '3'], /^UNKNOWN_NAME: unknown option '--rate'; use --learning-rate\n$/],
   [['train', '--batch_size', '3'], /^UNKNOWN_NAME: unknown option '--batch_size'; use --batch\n$/],
   [['train', '--batch-size=3'], /^UNKNOWN_NAME: unknown option '--batch-size=3'; use --batch\n$/],
+  [
+    ['train', '--dashboard=true'],
+    /^UNKNOWN_NAME: unknown option '--dashboard=true'; a flag that is true or false takes no value: use --dashboard or --no-dashboard\n$/
+  ],
+  [['doctor', '--json=yes'], /^UNKNOWN_NAME: unknown option '--json=yes'; a flag that is true or false takes no value: use --json\n$/],
   [['train', '--checkpoint-every', '30'], /^UNKNOWN_NAME: unknown option '--checkpoint-every'; use --checkpoint-period\n$/],
   [['train', '--checkpoint', 'kept'], /^UNKNOWN_NAME: unknown option '--checkpoint'; use --checkpoint-dir\n$/],
   [

@@ -30,7 +30,7 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<L
     command.parse(words, { from: 'user' })
   } catch (error) {
     // Help that was asked for is no refusal.
-    throw error instanceof CommanderError && error.exitCode !== 0 ? refusedTraining(error, flagMeantBy) : error
+    throw error instanceof CommanderError && error.exitCode !== 0 ? refusedTraining(error, command.options, flagMeantBy) : error
   }
   const {
     json: _,
