@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { copyFile, lstat, readFile, rename, rm, type FileHandle } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { lockFile } from '../engine/file-lock.js'
 import { ArbalestError, messageOf, warn } from '../errors.js'
 import { openFile } from '../node.js'
@@ -11,6 +12,8 @@ import { hasEnded, holderIn, nameOf, thisProcess, type LockHolder } from './lock
 const LOCKED = '.lock'
 /** On file systems without locks: its existence is the lock. */
 const EXISTING = '.lock-by-existence'
+/** How often a lock that is not signed is looked at again, and after how many milliseconds. */
+const [MOST_LOOKS, LOOK_EVERY] = [10, 20]
 /** For its owner alone: a user who may only read the folder cannot lock the file. */
 const MODE = 0o600
 
@@ -39,7 +42,7 @@ export class FolderLock implements AsyncDisposable {
       const handle = await openForOwner(folder, path)
       try {
         const locking = lock(handle.fd)
-        if (locking === 'held') throw heldBy(folder, holderIn(await handle.readFile('utf8')))
+        if (locking === 'held') throw heldBy(folder, await signerOf(handle))
         // The holder before may have deleted the file after it was opened here.
         if (locking === 'taken' && (await isAt(path, handle))) {
           await sign(handle)
@@ -91,6 +94,15 @@ async function isAt(path: string, handle: FileHandle): Promise<boolean> {
 async function sign(handle: FileHandle): Promise<void> {
   await handle.truncate().catch(() => {})
   await handle.writeFile(JSON.stringify(thisProcess())).catch(() => {})
+}
+
+/** Who holds the lock. A run that began at the same time has taken it a moment before it signs. */
+async function signerOf(handle: FileHandle): Promise<LockHolder | undefined> {
+  for (let looks = 0; ; looks++) {
+    const holder = holderIn(await handle.readFile('utf8'))
+    if (holder || looks === MOST_LOOKS) return holder
+    await sleep(LOOK_EVERY)
+  }
 }
 
 /** Makes the file whose existence is the lock. Returns its path. */

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
 import { printable } from '../errors.js'
 
@@ -40,7 +41,10 @@ export function holderIn(text: string): LockHolder | undefined {
 
 /** As a message names it. */
 export function nameOf(holder: LockHolder | undefined): string {
-  return holder ? printable(`process ${holder.pid} on ${holder.host}, since ${holder.since}`) : 'a process of unknown number'
+  if (!holder) return 'a process of unknown number'
+  const { pid, host, since, process: there } = holder
+  const isThis = pid === process.pid && there !== null && isDeepStrictEqual(there, identityOf('self'))
+  return printable(`process ${pid} on ${host}${isThis ? ', this one' : ''}, since ${since}`)
 }
 
 /** Whether the process is known to have ended; false where that cannot be known from here, as of a process on another machine or in another container. */

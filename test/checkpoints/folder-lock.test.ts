@@ -52,6 +52,18 @@ describe('The lock of a folder', function () {
   })
   afterEach(() => folder[Symbol.asyncDispose]())
 
+  it('keeps another run of this process out, also one that begins at the same time, and says that it is of this process', async () => {
+    for (let round = 0; round < 20; round++) {
+      const taken = await Promise.allSettled([FolderLock.take(dir), FolderLock.take(dir)])
+      const [held] = taken.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+      const [refusal] = taken.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
+      await held![Symbol.asyncDispose]()
+      expect(refusal!.message).to.match(
+        /; another run writes into it \(process \d+ on .*, this one, since 2.*\): stop that one, or name another folder$/
+      )
+    }
+  })
+
   it('keeps other processes out, names the one that holds it, and is free when that is killed', async () => {
     const { child, said } = await inProcess(HOLDER(dir))
     expect(said).to.equal('held')
