@@ -54,6 +54,22 @@ describe('arbalest explain', function () {
     expect(lines[0]).to.include({ model: 'mlp', batch: 6, learners: 3 })
   })
 
+  for (const [data, flags, shapes] of [
+    [`'cifar-100'`, [], { input: [3, 32, 32], parameters: 11_227_812 }],
+    [`'cifar-100'`, ['--classes', '10', '--input', '3x64x64'], { input: [3, 64, 64], parameters: 11_181_642 }],
+    [`{ sample: [3, 40, 40], classes: 7 }`, [], { input: [3, 40, 40], parameters: 11_180_103 }],
+    [`'./photos'`, [], { input: [3, 224, 224] }],
+    [`null`, [], { input: [3, 224, 224] }]
+  ] as const)
+    it(`explains a model of the zoo for the data of a config: ${[data, ...flags].join(' ')}`, async () => {
+      await using folder = await Folder.make()
+      const config = join(folder.path, 'mine.mjs')
+      writeFileSync(config, `export default { model: 'resnet18', batch: 2, data: ${data} }`)
+      const { code, lines, stderr } = await run(['explain', config, '--gflops', '100', '--gbs', '10', '--json', ...flags])
+      expect(code, stderr).to.equal(0)
+      expect(lines[0]).to.deep.include(shapes)
+    })
+
   for (const learners of [`'auto'`, `{ initial: 2, max: 4 }`, `{ schedule: [{ round: 0, learners: 2 }] }`])
     it(`explains one learner where a config leaves their number open: ${learners}`, async () => {
       await using folder = await Folder.make()

@@ -1,4 +1,17 @@
-import { ArbalestError, explain, predict, zoo, type Explanation, type ExplainOptions, type PredictOptions } from '../../index.js'
+import {
+  ArbalestError,
+  datasetNames,
+  datasetTraits,
+  explain,
+  predict,
+  textNames,
+  zoo,
+  type Config,
+  type DatasetTraits,
+  type Explanation,
+  type ExplainOptions,
+  type PredictOptions
+} from '../../index.js'
 import { clusterOptions } from '../../options/cluster.js'
 import { explainOptions, predictOptions } from '../../options/explain.js'
 import { asTyped } from '../as-typed.js'
@@ -29,7 +42,7 @@ Examples:
   arbalest explain vgg16 --batch 256 --input 3x32x32 --learners 2
   arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
   arbalest explain resnet50 --batch 32 --device-memory 2GiB --plot memory.svg
-  arbalest explain my-run.ts --json                  the model, batch and learners of a config (1 learner if it has no number)
+  arbalest explain my-run.ts --json                  the model, data, batch and learners of a config (1 learner if it has no number)
   arbalest explain resnet50 --hosts 128 --gpus 8 --link 100Gbit --oversubscription 4
                                                      what a step takes on many machines, by a model of them
 
@@ -106,7 +119,16 @@ async function optionsOf(model: string, values: FlagValues): Promise<ExplainOpti
   if (config.model === undefined)
     throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it has no model: add one`)
   const shared = Object.entries(config).filter(([name, value]) => isShared(name) && !isNoNumber(name, value))
-  return { ...flags.over(Object.fromEntries(shared), values), model: config.model }
+  const shapes = typeof config.model === 'string' ? shapesOf(config.data) : {}
+  return { ...flags.over({ ...shapes, ...Object.fromEntries(shared) }, values), model: config.model }
+}
+
+/** The shapes that a model of the zoo has by a config's data, where they are known without its files. */
+function shapesOf(data: Config['data']): Pick<ExplainOptions, 'input' | 'classes'> {
+  if (typeof data === 'string' && (!datasetNames.includes(data) || textNames.includes(data))) return {}
+  // `train` checks a Dataset.
+  const { sample, classes = 0 } = typeof data === 'string' ? datasetTraits(data) : (Object(data) as Partial<DatasetTraits>)
+  return sample && classes > 0 ? { input: sample, classes } : {}
 }
 
 /** Whether `explain` has an option of a config, too. */
