@@ -1,5 +1,6 @@
-import { readFileSync, readlinkSync } from 'node:fs'
+import { closeSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
+import { isatty } from 'node:tty'
 
 /** What Node's caller has told of the signals that were ignored when it started. */
 interface Beginnings {
@@ -18,6 +19,17 @@ const SIGHUP = 1n
  */
 export function keepHangUpIgnored(beginnings = HERE): void {
   if (isHangUpIgnored(beginnings)) process.on('SIGHUP', () => {})
+}
+
+/**
+ * Lets the process end with its exit code where its terminal has been closed. At its end Node restores the modes of the terminals that it has been started with, and
+ * aborts with SIGABRT if one of them is gone, unless that is closed here, too.
+ */
+export function leaveClosedTerminal(): void {
+  const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+  process.once('exit', () => {
+    for (const descriptor of terminals) if (!isatty(descriptor)) closeSync(descriptor)
+  })
 }
 
 /**

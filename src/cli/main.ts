@@ -8,7 +8,7 @@ import type * as Tenants from '../hosts/tenants.js'
 import { REQUIRES_MODULES } from '../node.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
-import { keepHangUpIgnored } from './hang-up.js'
+import { keepHangUpIgnored, leaveClosedTerminal } from './hang-up.js'
 import { missingCommand } from './missing-command.js'
 import { OutputLoss } from './output-loss.js'
 import { isUnknownOption, refusedTraining, refusedUsage } from './refused-usage.js'
@@ -268,6 +268,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
 }
 
 keepHangUpIgnored()
+leaveClosedTerminal()
 printWarnings()
 // Sets the code instead of calling process.exit, which would discard output that is still on its way to a pipe.
 process.exitCode = await main(commandOfProcess(process.argv.slice(2)))

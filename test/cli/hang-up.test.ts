@@ -24,16 +24,21 @@ describe('A terminal that closes', function () {
   beforeEach(async () => (folder = await Folder.make()))
   afterEach(() => folder[Symbol.asyncDispose]())
 
-  it('ends its run with a checkpoint and the model', async function () {
+  it('ends its run with a checkpoint, the model and the exit code of a hang-up', async function () {
     if (spawnSync('script', ['--version']).error) return skip(this, 'script, which makes terminals, is not installed')
     const [model, log, kept] = ['model.safetensors', 'log.jsonl', 'kept'].map((name) => join(folder.path, name)) as [string, string, string]
     const command = [`${ROOT}bin/arbalest.js`, ...RUN, '--save', model, '--log', log, '--checkpoint-dir', kept]
     const quoted = command.map((word) => `'${word}'`).join(' ')
-    const terminal = spawn('script', ['-qec', `exec ${quoted}`, '/dev/null'], { stdio: 'ignore' })
+    const status = join(folder.path, 'status')
+    // The shell passes the signal on, as one at a prompt does, and waits for the run.
+    const shell = `${quoted} & trap 'kill -HUP $!' HUP; wait $!; wait $!; echo $? > '${status}'`
+    const terminal = spawn('script', ['-qec', shell, '/dev/null'], { stdio: 'ignore' })
     const logHas = (text: string) => existsSync(log) && readFileSync(log, 'utf8').includes(text)
     await until(() => logHas('"progress"'))
     terminal.kill('SIGKILL')
-    await until(() => existsSync(model))
+    await until(() => existsSync(status) && readFileSync(status, 'utf8').endsWith('\n'))
+    expect(readFileSync(status, 'utf8')).to.equal('129\n')
+    expect(existsSync(model)).to.equal(true)
     expect(logHas('"reason":"stopped"')).to.equal(true)
     expect(logHas(`${kept}/checkpoint-`)).to.equal(true)
   })
