@@ -71,6 +71,10 @@ export function costWarnings({ settings, dataset, need }: CostlyRun, cores = usa
       `learners: ${learners} are ${learners * threads} threads on ${cores} ${cores === 1 ? 'core' : 'cores'} and take about ${mebibytes(bytes)}; more than ${usual} are rarely faster`
     )
   }
+  if (threads > cores) {
+    const there = cores === 1 ? '1 core' : `${cores} cores`
+    warnings.push(`threads: those of a learner are ${threads} on ${there}, where they wait for one another: more than ${cores} are slower`)
+  }
   const batch = iterationSamples(settings)
   const samples = dataset.train.count
   if (batch > samples)

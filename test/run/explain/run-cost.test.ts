@@ -31,6 +31,10 @@ describe('What a run costs', () => {
       'learners: 1000 are 1000 threads on 2 cores and take about 33001.0 MiB; more than 6 are rarely faster'
     ])
     expect(run({ learners: 4, threads: 2 })[0]).to.match(/^learners: 4 are 8 threads on 2 cores .* more than 3 /)
+    expect(run({ threads: 2 })).to.deep.equal([])
+    expect(run({ threads: 1024 })).to.deep.equal([
+      'threads: those of a learner are 1024 on 2 cores, where they wait for one another: more than 2 are slower'
+    ])
     expect(run({ batch: 20, optimiser: { accumulate: 6 } })[0]).to.match(
       /takes 120 samples, and there are 60: it has each of them about 2\.0 times$/
     )
