@@ -8,6 +8,7 @@ import { Interventions } from './changes/interventions.js'
 import type { JobControl } from './job.js'
 import { prepareRun, type PreparedRun } from './prepare/prepare.js'
 import { costWarnings } from './explain/run-cost.js'
+import { unreachedOptions } from './explain/unreached-options.js'
 import type { RunModules } from './run-modules.js'
 
 /** A run that is prepared and has not ended. */
@@ -41,6 +42,7 @@ export async function openRun(settings: Settings, modules: RunModules, given: Jo
   leaderOf(hosts)?.forwardTo((event) => (event.event === 'warning' ? warn(event.message) : control.emit(event)))
   const whole = await prepareRun(settings, engine, modules.engine, control.stop, hosts)
   for (const message of costWarnings({ ...whole, settings: ownSettings(hosts, whole.settings) })) warn(message)
+  for (const message of unreachedOptions(whole)) warn(message)
   if (settings.dryRun) control.emit(plannedEvent(whole))
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
   const interventions = new Interventions({

@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { constant, warmup, type TrainOptions } from '../../../src/index.js'
+import { settingsOf } from '../../../src/options/settings.js'
+import { unreachedOptions } from '../../../src/run/explain/unreached-options.js'
+import { train } from '../../../src/run/train.js'
+import { tinyData, tinyModel } from '../../fakes/job.js'
+
+describe('What a run does not come to', () => {
+  const options = (more: Partial<TrainOptions>): TrainOptions => ({ model: tinyModel(), data: tinyData(), learners: 1, batch: 4, ...more })
+  /** Of two epochs of 15 iterations. */
+  const told = (more: Partial<TrainOptions>) =>
+    unreachedOptions({ settings: settingsOf(options(more)), dataset: tinyData(), schedule: { iterations: 30, endPosition: 120 } })
+
+  it('is an average that would begin after its end', () => {
+    expect(told({ average: { name: 'swa', startEpoch: 3 } })).to.deep.equal([
+      'average.startEpoch: received 3; the run has 2 epochs: nothing is averaged, and the central model itself is evaluated'
+    ])
+    expect(told({ average: { name: 'lawa', startEpoch: 2 } })).to.deep.equal([])
+    expect(told({ average: 'ema' })).to.deep.equal([])
+  })
+
+  it('is the learning rate after a warm-up that is longer than the run', () => {
+    expect(told({ optimiser: { warmup: { iterations: 40 } } })).to.deep.equal([
+      'optimiser: received a warm-up of 40 iterations; the run has 2 epochs: the learning rate does not rise to that of its schedule'
+    ])
+    expect(told({ optimiser: { learningRate: warmup(2.5, constant({ learningRate: 0.1 })) } })[0]).to.match(
+      /^optimiser: received a warm-up of 2\.5 epochs; /
+    )
+    for (const duration of [2, { epochs: 1 }, { iterations: 30 }, { fraction: 1 }])
+      expect(told({ optimiser: { warmup: duration } })).to.deep.equal([])
+    expect(told({})).to.deep.equal([])
+  })
+
+  it('is told before it starts', async () => {
+    const job = train(options({ average: { name: 'swa', startEpoch: 9 }, until: { steps: 3 } }))
+    for await (const event of job) {
+      expect(event)
+        .to.include({ event: 'warning' })
+        .and.have.property('message')
+        .that.matches(/^average\.startEpoch: received 9; the run has 0\.2 epochs/)
+      break
+    }
+    await job.finished
+  })
+})
