@@ -68,7 +68,7 @@ export interface PlannedProgram {
   readonly arenas: Readonly<Record<string, number>>
 }
 
-/** Before `started`: the run takes more threads, memory or repetitions of its samples than its user may expect. */
+/** Before `started`: the run takes more threads, memory or repetitions of its samples than its user may expect, or ends before its warm-up or the start of its average. */
 export interface WarningEvent {
   readonly event: 'warning'
   /** In one line: the option, and what it costs. */
