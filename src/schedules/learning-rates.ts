@@ -71,7 +71,7 @@ const warmupOptions = group({
   kind: required(v.literal('warmup')),
   duration: required(duration),
   startFactor: option(real({ min: 0, max: 1 })),
-  schedule: required(v.lazy((value): Schema<LearningRateSchedule> => scheduleFor(value)))
+  schedule: required(v.lazy((value): Schema<LearningRateSchedule> => scheduleFor(value) ?? NO_SCHEDULE))
 })
 
 /** The same learning rate in every step. */
@@ -133,15 +133,17 @@ const SCHEDULES = [
   oneCycleOptions,
   warmupOptions
 ] as readonly Schema<LearningRateSchedule>[]
-const NO_SCHEDULE: Schema<LearningRateSchedule> = kind(() => false, `a number, or a schedule of kind ${scheduleNames.join(', ')}, warmup`)
+const A_SCHEDULE = `a schedule of kind ${scheduleNames.join(', ')}, warmup`
+const NO_SCHEDULE: Schema<LearningRateSchedule> = kind(() => false, `${A_SCHEDULE}: constant({ learningRate: 0.1 }) for a number`)
+const NEITHER: Schema<LearningRateSchedule> = kind(() => false, `a number, or ${A_SCHEDULE}`)
 
-/** Which of the schedules a value is meant to be. */
-function scheduleFor(value: unknown): Schema<LearningRateSchedule> {
+/** Which of the schedules a value is meant to be; undefined for none. */
+function scheduleFor(value: unknown): Schema<LearningRateSchedule> | undefined {
   const { kind: given } = Object(value) as { readonly kind?: unknown }
-  return SCHEDULES[[...scheduleNames, 'warmup'].indexOf(given as string)] ?? NO_SCHEDULE
+  return SCHEDULES[[...scheduleNames, 'warmup'].indexOf(given as string)]
 }
 
-const learningRateSchedule: Schema<LearningRateSchedule> = v.lazy(scheduleFor)
+const learningRateSchedule: Schema<LearningRateSchedule> = v.lazy((value): Schema<LearningRateSchedule> => scheduleFor(value) ?? NEITHER)
 
 /** A number, or a schedule. */
 export const learningRateOrSchedule = either([real({ above: 0 }), learningRateSchedule], (value) => (typeof value === 'number' ? 0 : 1))

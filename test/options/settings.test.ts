@@ -62,6 +62,14 @@ describe('The settings of a run', () => {
     expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', fix: 'use one of bf16, f32; did you mean bf16?' }])
   })
 
+  it('tell of a warm-up that it takes a schedule, and how a number is one', () => {
+    const refused = (learningRate: unknown) => thrown(() => settingsOf({ model: 'mlp', optimiser: { learningRate } } as never)).message
+    expect(refused({ kind: 'warmup', duration: 1, schedule: 0.1 })).to.match(
+      /^optimiser\.learningRate\.schedule: received 0\.1; give a schedule of kind constant, .*, warmup: constant\(\{ learningRate: 0\.1 \}\) for a number$/
+    )
+    expect(refused('0.1')).to.match(/^optimiser\.learningRate: received "0\.1"; give a number, or a schedule of kind constant, .*, warmup$/)
+  })
+
   it('refuse options for data of another kind', async () => {
     await using folder = await Folder.make()
     const texts = join(folder.path, 'texts')
