@@ -10,10 +10,14 @@ import { FINISHED, progressAt, startedWith } from './support/board.js'
 
 describe('a log that is followed', () => {
   let folder: string
-  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'arbalest-logs-'))))
+  /** A run that has written nothing for a minute before the present counts as interrupted. */
+  let now: number
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'arbalest-logs-'))
+    now = Date.now() / 1000
+  })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  const now = Date.now() / 1000
   const line = (run: string, event: object, time = now) => `${JSON.stringify({ run, time, ...event })}\n`
   const begin = (run: string) => line(run, { event: 'run', options: {}, versions: {} }) + line(run, startedWith(2))
 
