@@ -1,6 +1,6 @@
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
 import type { StepEvent } from '../observe/events.js'
-import { callable, either, text, truth, whole } from '../schema/values.js'
+import { callable, either, port, text, truth, whole } from '../schema/values.js'
 
 const file = text('the path of a file to write')
 
@@ -21,11 +21,9 @@ const trace = group({
 /** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
 export interface TraceOptions extends GivenOptions<typeof trace>, ToldByName {}
 
-const LAST_PORT = 65_535
-
-export const pageOptions = group({
+const dashboard = group({
   /** The port of the page on 127.0.0.1; any that is free if omitted, or 0. */
-  port: option(whole({ max: LAST_PORT }), {
+  port: option(port(), {
     text: 'the port of the dashboard',
     flag: '--dashboard-port <port>',
     otherwise: 'any that is free'
@@ -33,13 +31,13 @@ export const pageOptions = group({
 })
 
 /** A page that shows the run in a browser while it trains. */
-export interface DashboardOptions extends GivenOptions<typeof pageOptions>, ToldByName {}
+export interface DashboardOptions extends GivenOptions<typeof dashboard>, ToldByName {}
 
 type OnStep = (step: StepEvent) => void | Promise<void>
 
 /** A page that shows runs while they train. */
-export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof pageOptions>>(
-  either([truth(), pageOptions], (value) => (typeof value === 'boolean' ? 0 : 1)),
+export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof dashboard>>(
+  either([truth(), dashboard], (value) => (typeof value === 'boolean' ? 0 : 1)),
   {
     text: 'serves a page on 127.0.0.1 that shows what trains in a browser',
     flag: '--dashboard',
@@ -79,7 +77,7 @@ export const recordOptions = {
    */
   dashboard: dashboardOption,
   /** A port of 127.0.0.1 at which Prometheus reads the run's numbers, at `/metrics`; 0: any that is free. */
-  metricsPort: option(whole({ max: LAST_PORT }), {
+  metricsPort: option(port(), {
     text: 'a port of 127.0.0.1 at which Prometheus reads the numbers of the run',
     flag: '--metrics-port <port>'
   }),

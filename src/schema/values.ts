@@ -35,6 +35,11 @@ export function whole({ min = 0, max = Number.MAX_SAFE_INTEGER, unit }: Pick<Bou
   return withForm(schema, { takes: `whole number ${range}`, fromText: wholeFromText })
 }
 
+/** A port of this machine; 0 for any that is free. */
+export function port(): Schema<number> {
+  return whole({ max: 65_535 })
+}
+
 /** A finite number within its bounds. */
 export function real(bounds: Bounds): Schema<number> {
   const { min = -Infinity, max = Infinity, above = -Infinity, below = Infinity, unit } = bounds
