@@ -13,11 +13,16 @@ Examples:
 It takes no options: the first process that trains tells it what to serve. It needs neither the
 data nor the model. The hub of several jobs writes a line when one of them has ended.`
 
-export const defineHub: DefineCommand = (command, { finish }) => {
+export const defineHub: DefineCommand = (command, { output, finish }) => {
   command.addHelpText('after', NOTES).action(async ({ json = false }: CommonFlags) => {
     const stop = new AbortController()
     using signals = new StopOnSignal(() => stop.abort())
-    await hub({ signal: stop.signal, onServed: (served) => process.stdout.write(`${json ? JSON.stringify(served) : shown(served)}\n`) })
+    // The jobs that it serves need it, whether or not somebody reads what it tells of them.
+    output.continueAfterLoss(() => {})
+    const tell = (served: ServedEvent) => {
+      if (!output.isLost) process.stdout.write(`${json ? JSON.stringify(served) : shown(served)}\n`)
+    }
+    await hub({ signal: stop.signal, onServed: tell })
     finish(signals.exitCode ?? EXIT.done)
   })
 }

@@ -63,6 +63,31 @@ describe('Processes of two jobs that share a hub', () => {
       expect(trainingsWith(name)).to.deep.equal([])
     })
 
+  it('go on where the disk is full to which their hub writes', async () => {
+    const { lines: shown } = await run([
+      'launch',
+      '-n',
+      '1',
+      '--hubs',
+      '1',
+      '--json',
+      '--dry-run',
+      '--',
+      ...FIRST,
+      ':',
+      ...train(2_000, 4, 'sma')
+    ])
+    const line = shown[0]!['line'] as readonly string[]
+    const hub = line.lastIndexOf('hub') - 2
+    const lost = [...line.slice(0, hub), 'sh', '-c', 'exec "$@" > /dev/full', '-', ...line.slice(hub)]
+    const env = { ...process.env, ARBALEST_LAUNCHED: '1', ARBALEST_TENANTS: '1,1' }
+    const ended = promisify(execFile)(lost[0]!, lost.slice(1), { env, timeout: 120_000 })
+    // The hub ends with 1, as a command does whose output is lost.
+    const { stdout, stderr } = await ended.catch((error: unknown) => error as { readonly stdout: string; readonly stderr: string })
+    expect(stderr).to.include('WRITE_FAILED: stdout: it cannot be written (ENOSPC); the run continues without it')
+    for (const job of [0, 1]) expect(stdout).to.match(new RegExp(`^{"job":${job},"event":"finished","reason":"completed"`, 'm'))
+  })
+
   it('lose nothing when 999 messages of one of them have a wrong nonce, length or key', async () => {
     const { lines: shown } = await run(['launch', '-n', '2', '--hubs', '1', '--json', '--dry-run', '--', ...FIRST, ':', ...SECOND])
     const line = shown[0]!['line'] as readonly string[]
