@@ -1,6 +1,7 @@
+import type { DatasetSpec } from '../engine/contract.js'
 import { usableMemory } from '../engine/machine.js'
 import { ArbalestError, shown } from '../errors.js'
-import { NO_CLASS } from '../model/no-class.js'
+import { NO_CLASS } from '../model/graph.js'
 
 /** LABEL_OUT_OF_RANGE: a label that is not the number of a class. `index` counts the records of `source` from 0. */
 export function labelOutOfRange(source: string, index: number, label: unknown, classes: number, many = false): ArbalestError {
@@ -24,6 +25,13 @@ export function checkedLabels(
     checked[i] = label
   }
   return checked
+}
+
+/** How many labels of samples in memory are the number of a class. */
+export function labelsThatCount({ labels }: Pick<DatasetSpec, 'labels'>): number {
+  let count = 0
+  for (const label of labels ?? []) if (label !== NO_CLASS) count++
+  return count
 }
 
 /** Zeroed memory; `purpose` names it in an error. Throws OUT_OF_MEMORY. */

@@ -1,5 +1,5 @@
 import { invalidOption } from '../errors.js'
-import { NO_CLASS } from '../model/no-class.js'
+import { NO_CLASS } from '../model/graph.js'
 import type { Dataset } from './dataset.js'
 import { namesShown } from './names-shown.js'
 

@@ -2,8 +2,8 @@ import type { DatasetSpec } from '../engine/contract.js'
 import type { SampleEncoding } from '../formats/encoding.js'
 import type { Augmentation } from '../model/augmentation.js'
 import { elements } from '../model/graph.js'
-import { NO_CLASS } from '../model/no-class.js'
 import type { Normalisation } from '../model/normalisation.js'
+import { labelsThatCount } from './checks.js'
 import type { Draws } from './random.js'
 import type { ColumnReport } from './tables/fit.js'
 
@@ -96,13 +96,6 @@ export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'c
   if (test.stride !== undefined) return elements(sample)
   if (test.label !== undefined) return labelsThatCount(test) / test.count
   return classes > 0 ? 1 : 0
-}
-
-/** How many labels of samples in memory are the number of a class. */
-export function labelsThatCount({ labels }: DatasetSpec): number {
-  let count = 0
-  for (const label of labels ?? []) if (label !== NO_CLASS) count++
-  return count
 }
 
 /** How many predictions a model makes for a sample, whether they can be right or wrong or not. */

@@ -1,12 +1,11 @@
 import type { DatasetSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { NO_AUGMENTATION } from '../model/augmentation.js'
-import { elements } from '../model/graph.js'
-import { NO_CLASS } from '../model/no-class.js'
+import { elements, NO_CLASS } from '../model/graph.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { checkedArrayOptions, type ArrayDatasetOptions, type SampleArrays } from './array-options.js'
-import { checkedLabels } from './checks.js'
-import { labelsThatCount, type StoredDataset } from './dataset.js'
+import { checkedLabels, labelsThatCount } from './checks.js'
+import type { StoredDataset } from './dataset.js'
 import { Random } from './random.js'
 
 /**

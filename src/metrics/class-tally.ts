@@ -1,4 +1,4 @@
-import { NO_CLASS } from '../model/no-class.js'
+import { NO_CLASS } from '../model/graph.js'
 import type { MetricName, Task } from './metric-names.js'
 
 /** Counts by class or label; each is whole. */

@@ -23,6 +23,9 @@ export type Role =
 /** A value of a Graph by its place among them. */
 export type ValueId = number
 
+/** The label of a position that counts for nothing: not in the loss, its gradient or a measurement. Only samples with several labels have it. */
+export const NO_CLASS = -1
+
 /** An operator's missing optional input or unwanted output. */
 export const NONE: ValueId = -1
 

@@ -3,7 +3,6 @@ import { averageOptions } from './average.js'
 import { checkpointOptions } from './checkpoint.js'
 import { dataOptions } from './data.js'
 import { devicesOptions } from './devices.js'
-import { elsewhere } from './elsewhere.js'
 import { evaluationOptions } from './evaluation.js'
 import { learnersOptions } from './learners.js'
 import { modelOptions } from './model.js'
@@ -27,6 +26,37 @@ export const topics: Readonly<Record<string, Entries>> = {
   Checkpoints: checkpointOptions,
   Records: recordOptions,
   'The run itself': runOptions
+}
+
+const heldOut = 'held-out samples belong to the data: test or testFraction of datasetFromArrays, testFraction of images and table'
+const figures = "listen to the job, such as job.on('progress', ...): docs/runs.md shows how MLflow and Weights & Biases get its figures"
+const classWeights = 'write a learner: docs/data.md shows one, of classes of different sizes'
+
+/** What takes the place of options that other libraries have, and `train` has not. */
+const elsewhere = {
+  loss: 'the loss is of the model: loss of defineModel',
+  criterion: 'the loss is of the model: loss of defineModel',
+  callbacks: "listen to the job, such as job.on('evaluated', ...), or use onStep and onEvaluated",
+  onProgress: "listen to the job: job.on('progress', ...)",
+  verbose: 'leave it out: a job prints nothing; listen to its events, or use log',
+  logger: figures,
+  wandb: figures,
+  mlflow: figures,
+  shuffle: 'leave it out: each epoch has another order, by seed',
+  validationSplit: heldOut,
+  validation_split: heldOut,
+  validationData: heldOut,
+  validation_data: heldOut,
+  valData: heldOut,
+  testData: heldOut,
+  classWeight: classWeights,
+  classWeights: classWeights,
+  class_weight: classWeights,
+  sampleWeight: classWeights,
+  sample_weight: classWeights,
+  save: 'save what is trained: await job.model.save(file), or --save FILE of arbalest train',
+  strategy: "use synchroniser: 'ssgd' is what DistributedDataParallel does",
+  augmentation: 'augmentation belongs to the data: that of datasetFromArrays, or images.crop, images.flip and images.colour'
 }
 
 export const trainOptions = group(

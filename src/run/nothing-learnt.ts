@@ -1,6 +1,6 @@
 import type { Dataset } from '../data/dataset.js'
 import { shown } from '../errors.js'
-import { NO_CLASS } from '../model/no-class.js'
+import { NO_CLASS } from '../model/graph.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 
 const ADVICE = 'train longer, try other learning rates, or give it samples that tell more'

@@ -1,6 +1,6 @@
 import { isFirstProcess } from '../hosts/tenants.js'
 import { runEvent } from '../observe/run-event.js'
-import { newRunName } from '../observe/run-name.js'
+import { builtin } from '../node.js'
 import { Job, type JobControl, type JobOutcome, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
 import { BUILT_IN_LEARNER, titleOf, type RunModules } from './run-modules.js'
@@ -70,4 +70,10 @@ function watchOf(settings: Settings, name: string): WatchJob | undefined {
     watch.add(job, { id: name, name: titleOf(settings) }, runEvent(settings))
     return watch
   }
+}
+
+/** The name of a run in logs, pages and metrics. Names sort by time, and two runs of the same second differ: 20260131-235959-1f3a. */
+function newRunName(now = new Date()): string {
+  const digits = now.toISOString().replaceAll(/[-:]/g, '')
+  return `${digits.slice(0, 8)}-${digits.slice(9, 15)}-${builtin.crypto().randomBytes(2).toString('hex')}`
 }

@@ -156,6 +156,6 @@ function withFew({ sample, classes, train: { samples, labels }, test }: StoredDa
     samples: images,
     labels: kept.map((i) => labels![i]!),
     classes,
-    test: { samples: test.samples as Uint8Array, labels: test.labels! }
+    test: { samples: test.samples, labels: test.labels! }
   })
 }

@@ -48,7 +48,12 @@ describe('A data set that a program has made by hand', () => {
     ['without labels', stored, { labels: undefined }, 'labels: received undefined; give an Int32Array with the class of each of its 2'],
     ['with its labels in a list', stored, { labels: [0, 1] }, 'labels: received [0,1]; give an Int32Array with the class of each of'],
     ['with a number for the shape of its labels', stored, { label: 1 }, "label: received 1; give the shape of a sample's labels"],
-    ['with labels none of which counts', stored, { label: [1], labels: Int32Array.of(-1, -1) }, 'labels: each is -1, which counts for nothing'],
+    [
+      'with labels none of which counts',
+      stored,
+      { label: [1], labels: Int32Array.of(-1, -1) },
+      'labels: each is -1, which counts for nothing'
+    ],
     ['without classes in a part', stored, { classes: undefined }, "classes: received undefined; give 2, the data set's"],
     ['without targets', numbers, { targets: undefined }, 'targets: received undefined; give a Float32Array, or classes and labels'],
     ['without the shape of a target', numbers, { target: undefined }, 'target: received undefined; give the shape of one target'],
