@@ -4,6 +4,7 @@ import { pairOf, windowsOf, type Window } from '../layer-checks.js'
 import type { LayerOptions, Named, Pair } from '../layer.js'
 import { withBias } from './channel-affine.js'
 import { defineLayers, optionsOf } from './layer-table.js'
+import type { LayerWriter } from './layer-writer.js'
 import { one } from './onnx.js'
 import { defineComposable } from './table.js'
 import { affineFlops, affineGradient, weightAndBias } from './weights.js'
@@ -35,12 +36,12 @@ declare module '../layer.js' {
   }
 }
 
-/** A 2-D convolution of (C, H, W). */
-export interface Conv2dLayer extends Named, Initialised {
-  readonly kind: 'conv2d'
+interface Convolution extends Named, Initialised {
   readonly filters: number
   readonly kernel: Pair
+  /** 1 if left out. */
   readonly stride?: Pair
+  /** Pixels at each edge; 0 if left out. */
   readonly padding?: Pair
   /** Pixels from one weight's to the next's; 1 if left out. */
   readonly dilation?: Pair
@@ -48,21 +49,16 @@ export interface Conv2dLayer extends Named, Initialised {
   readonly bias?: boolean
 }
 
-/** A transposed 2-D convolution of (C, H, W). */
-export interface ConvTranspose2dLayer extends Named, Initialised {
+/** A 2-D convolution of (C, H, W). */
+export interface Conv2dLayer extends Convolution {
+  readonly kind: 'conv2d'
+}
+
+/** A transposed 2-D convolution of (C, H, W): `stride` makes the image larger, and `padding` cuts pixels off. */
+export interface ConvTranspose2dLayer extends Convolution {
   readonly kind: 'convTranspose2d'
-  readonly filters: number
-  readonly kernel: Pair
-  /** How many times as high and wide the image becomes, but for its edge; 1 if left out. */
-  readonly stride?: Pair
-  /** Pixels that are cut off at each edge; 0 if left out. */
-  readonly padding?: Pair
   /** Pixels that are added at the lower and right edge; less than the stride, 0 if left out. */
   readonly outputPadding?: Pair
-  /** Pixels from one weight's to the next's; 1 if left out. */
-  readonly dilation?: Pair
-  readonly groups?: number
-  readonly bias?: boolean
 }
 
 /**
@@ -85,90 +81,63 @@ export function convTranspose2d(
   return { kind: 'convTranspose2d', filters, kernel, ...optionsOf('convTranspose2d', options) }
 }
 
+const properties = {
+  filters: true,
+  kernel: true,
+  stride: true,
+  padding: true,
+  dilation: true,
+  groups: true,
+  bias: true,
+  initialiser: true,
+  biasInitialiser: true
+} as const
+
+/** The checked numbers of a layer for input x, and the attributes of its operator. */
+function read(layer: Convolution, to: LayerWriter, x: ValueId) {
+  const [batch, channels, ...extents] = to.image(x, 'put it before flatten and pooling to (C)')
+  const filters = to.wholeNumber('filters', layer.filters, 1)
+  const groups = to.wholeNumber('groups', layer.groups ?? 1, 1)
+  if (filters % groups) throw to.invalid('groups', groups, `use a divisor of its ${filters} filters`)
+  if (channels % groups) throw to.mismatch(x, `its ${groups} groups must divide the channels: change groups`)
+  const window: Required<Window> = {
+    kernel: pairOf(to.name, 'kernel', layer.kernel, 1),
+    stride: pairOf(to.name, 'stride', layer.stride ?? 1, 1),
+    padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0),
+    dilation: pairOf(to.name, 'dilation', layer.dilation ?? 1, 1)
+  }
+  const { stride, padding, dilation } = window
+  // Dilation is left out where it is 1: our own kernels refuse an operator that has it.
+  const attributes: ConvolutionAttributes = { stride, padding, ...(Math.max(...dilation) > 1 && { dilation }), groups, relu: 0 }
+  return { batch, channels, extents, filters, groups, window, attributes }
+}
+
 defineLayers({
   conv2d: {
     stem: 'conv',
-    properties: {
-      filters: true,
-      kernel: true,
-      stride: true,
-      padding: true,
-      dilation: true,
-      groups: true,
-      bias: true,
-      initialiser: true,
-      biasInitialiser: true
-    },
+    properties,
     build(layer, to, x) {
-      const [batch, channels, ...extent] = to.image(x, 'put it before flatten and pooling to (C)')
-      const filters = to.wholeNumber('filters', layer.filters, 1)
-      const groups = to.wholeNumber('groups', layer.groups ?? 1, 1)
-      if (filters % groups) throw to.invalid('groups', groups, `use a divisor of its ${filters} filters`)
-      if (channels % groups) throw to.mismatch(x, `its ${groups} groups must divide the channels: change groups`)
-      const window: Required<Window> = {
-        kernel: pairOf(to.name, 'kernel', layer.kernel, 1),
-        stride: pairOf(to.name, 'stride', layer.stride ?? 1, 1),
-        padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0),
-        dilation: pairOf(to.name, 'dilation', layer.dilation ?? 1, 1)
-      }
-      const extents = windowsOf(to.name, [channels, ...extent], window)
+      const { batch, channels, extents, filters, groups, window, attributes } = read(layer, to, x)
+      const smaller = windowsOf(to.name, [channels, ...extents], window)
       const weights = weightAndBias(layer, to, [filters, channels / groups, ...window.kernel])
-      return to.result(
-        'conv2d',
-        x,
-        [batch, filters, ...extents],
-        {
-          stride: window.stride,
-          padding: window.padding,
-          // Left out where it is 1: our own kernels refuse an operator that has it.
-          ...(Math.max(...window.dilation) > 1 && { dilation: window.dilation }),
-          groups,
-          relu: 0
-        },
-        weights
-      )
+      return to.result('conv2d', x, [batch, filters, ...smaller], attributes, weights)
     }
   },
   convTranspose2d: {
     stem: 'convTranspose',
-    properties: {
-      filters: true,
-      kernel: true,
-      stride: true,
-      padding: true,
-      outputPadding: true,
-      dilation: true,
-      groups: true,
-      bias: true,
-      initialiser: true,
-      biasInitialiser: true
-    },
+    properties: { ...properties, outputPadding: true },
     build(layer, to, x) {
-      const [batch, channels, ...extents] = to.image(x, 'put it before flatten and pooling to (C)')
-      const filters = to.wholeNumber('filters', layer.filters, 1)
-      const groups = to.wholeNumber('groups', layer.groups ?? 1, 1)
-      if (filters % groups) throw to.invalid('groups', groups, `use a divisor of its ${filters} filters`)
-      if (channels % groups) throw to.mismatch(x, `its ${groups} groups must divide the channels: change groups`)
-      const kernel = pairOf(to.name, 'kernel', layer.kernel, 1)
-      const stride = pairOf(to.name, 'stride', layer.stride ?? 1, 1)
-      const padding = pairOf(to.name, 'padding', layer.padding ?? 0, 0)
+      const { batch, channels, extents, filters, groups, window, attributes } = read(layer, to, x)
+      const { kernel, stride, padding, dilation } = window
       const added = pairOf(to.name, 'outputPadding', layer.outputPadding ?? 0, 0)
-      const dilation = pairOf(to.name, 'dilation', layer.dilation ?? 1, 1)
       // Else the convolution that it is the gradient of would give another image than x.
       if (added[0] >= stride[0] || added[1] >= stride[1]) throw to.invalid('outputPadding', layer.outputPadding, 'use less than the stride')
-      const larger = extents.map((extent, axis) => {
-        const at = axis as 0 | 1
-        return (extent - 1) * stride[at] - 2 * padding[at] + dilation[at] * (kernel[at] - 1) + added[at] + 1
-      })
+      const larger = ([0, 1] as const).map(
+        (axis) => (extents[axis] - 1) * stride[axis] - 2 * padding[axis] + dilation[axis] * (kernel[axis] - 1) + added[axis] + 1
+      )
       if (larger.some((extent) => extent < 1)) throw to.mismatch(x, 'its padding cuts the whole image off: use less padding')
       const [weight, bias] = weightAndBias(layer, to, [channels, filters / groups, ...kernel], filters)
-      const y = to.result(
-        'conv2dBackwardData',
-        x,
-        [batch, filters, ...larger],
-        { stride, padding, ...(Math.max(...dilation) > 1 && { dilation }), groups, relu: 0 },
-        [weight]
-      )
+      const y = to.result('conv2dBackwardData', x, [batch, filters, ...larger], attributes, [weight])
       return bias === NONE ? y : withBias(to, y, bias)
     }
   }

@@ -1,5 +1,6 @@
 // Each channel of an image times a number of its own, plus another: x (N, C, H, W), scale and shift (C), either of which may be absent.
 #include "cuda/launch.h"
+#include "cuda/operators/batch_norm_gradients.h"
 #include "cuda/operators/channel_tiles.h"
 #include "cuda/operators/queued.h"
 #include "cuda/reduction.h"
@@ -25,11 +26,9 @@ template <class T, int V> struct ChannelAffine {
   }
 };
 
-template <int V> struct SumAndProduct { float sum[V], product[V]; };
-
 // gx = gy * scale, and the sums of gy and of gy * x over a chunk of the rows.
 template <class T, int V> struct ChunkSums {
-  using Sum = SumAndProduct<V>;
+  using Sum = TwoSums<V>;  // of gy, and of gy * x
 
   const T* x;          // (rows, C) or null
   const float* scale;  // (C) or null
@@ -57,14 +56,7 @@ template <class T, int V> struct ChunkSums {
     }
     return found;
   }
-  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) {
-    Sum both;
-    for (int v = 0; v < V; ++v) {
-      both.sum[v] = left.sum[v] + right.sum[v];
-      both.product[v] = left.product[v] + right.product[v];
-    }
-    return both;
-  }
+  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) { return left + right; }
   EVERYWHERE void finish(int64_t block, int lane, const Sum& sum) const {
     const int pack = tiles.pack(block, lane);
     if (pack >= tiles.packs) return;
