@@ -79,12 +79,14 @@ template <class T, class From> struct LoadSamples {
     const int pixels = image.h * image.w, elements = pixels * image.c;
     const From* sample = (samples ? samples : static_cast<const From*>(step->batch)) + shared.index * elements;
     float values[kOfThread] = {};
+    WHOLLY_UNROLLED
     for (int own = 0; own < kOfThread; ++own) {
       const int i = slice * kOfSlice + own * kThreads + thread;
-      if (i >= elements) break;
+      if (i >= elements) continue;
       const int c = nhwc ? i % image.c : i / pixels, s = nhwc ? i / image.c : i % pixels;
       values[own] = value(sample, shared, c, s / image.w, s % image.w);
     }
+    WHOLLY_UNROLLED
     for (int own = 0; own < kOfThread; ++own) {
       const int i = slice * kOfSlice + own * kThreads + thread;
       if (i < elements) x[n * elements + i] = T(values[own]);
