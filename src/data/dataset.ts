@@ -89,8 +89,8 @@ export function isStreamed(samples: DatasetSpec | StreamedSamples): samples is S
 }
 
 /**
- * How many predictions for a test sample can be right or wrong: one per token of a text, one for classes, none for other targets; of samples with several labels the mean number of those that
- * count.
+ * How many predictions for a test sample can be right or wrong: one for each token of a text, one for a class, none for other targets. Samples with several labels may have different numbers of
+ * labels that count: the mean of these numbers.
  */
 export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
   if (test.stride !== undefined) return elements(sample)

@@ -10,8 +10,8 @@ interface Reader<T> {
 type End = { readonly error?: unknown }
 
 /**
- * Events for any number of readers, each at its own pace. A reader gets the events from its start on; if it lags 1024 events behind, the oldest
- * of those that may be missed are dropped, and the oldest of all where there is none. Every reader gets the end.
+ * Events for any number of readers, each at its own pace. A reader gets the events from its start on. If it lags 1024 events behind, it loses the
+ * oldest event that may be missed, or the oldest of all if none may be. Every reader gets the end.
  */
 export class EventStream<T> implements AsyncIterable<T> {
   readonly #readers = new Set<Reader<T>>()

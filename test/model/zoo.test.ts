@@ -197,6 +197,23 @@ describe('the zoo', () => {
     }
   })
 
+  it('keeps more of small images in ConvNeXt, with the same weights', () => {
+    const model = (side: number): Model => modelNamed('convnext_tiny', { input: [3, side, side], classes: 1000 })
+    const last = (side: number): readonly number[] =>
+      predictionGraph(model(side))
+        .values.find(({ name }) => name === 'features.7.2.block.0')!
+        .shape.slice(1)
+    for (const [side, left] of [
+      [224, 7],
+      [100, 3],
+      [64, 2],
+      [33, 2],
+      [28, 1]
+    ] as const)
+      expect(last(side), `${side} pixels`).to.deep.equal([768, left, left])
+    expect(parameterCount(model(28))).to.equal(parameterCount(model(224)))
+  })
+
   it('keeps the size of its features, and so of its weights, for images around 224 pixels', () => {
     const sizes = (name: string, side: number) => parameterCount(modelNamed(name, { input: [3, side, side], classes: 1000 }))
     for (const side of [224, 254]) expect([sizes('alexnet', side), sizes('vgg16', side)]).to.deep.equal([61_100_840, 138_365_992])

@@ -48,8 +48,8 @@ bool can_start(int count) {
   return threads.size() == started.size();
 }
 
-// OMP_THREAD_LIMIT, OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS let OpenMP start fewer threads than it is asked for, and oneDNN leaves out the
-// work of those that are missing.
+// With OMP_THREAD_LIMIT, OMP_DYNAMIC or OMP_MAX_ACTIVE_LEVELS OpenMP may start fewer threads than it is asked for. oneDNN has divided the
+// work among all of them, and nobody does the work of a thread that was not started.
 void expect_whole_teams(int threads) {
   if (threads > omp_get_thread_limit())
     throw Error("LIMIT_REACHED", "threads: received " + std::to_string(threads) +

@@ -83,7 +83,7 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       const attributes = {
         ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }),
         ...(topK !== undefined && { top: topK }),
-        // Sums of batches in which different numbers of rows count can be added; whoever measures divides them by all that count.
+        // In two batches different numbers of rows may count. The measurement adds the sums of all batches, and divides once.
         ...(!training && shape.length > 2 && { ofAll: 1 })
       }
       const outputs = [loss, differences, correct, ...Object.values(counted)]

@@ -17,7 +17,7 @@ import {
   stochasticDepth
 } from '../layers.js'
 import type { Model } from '../model.js'
-import { checkedShape, COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, IMAGENET_PIXELS, type ZooFamily, type ZooShape, WITH_LAYER_NORMS } from './family.js'
 
 /** Channels and blocks of the four stages, and the rate of stochastic depth of the last block, as in torchvision. */
 const VARIANTS = {
@@ -107,7 +107,6 @@ export const convnextFamily: ZooFamily = {
     convnext_large: (shape) => convnext(shape, { variant: 'large' })
   },
   usual: { input: [3, 224, 224], classes: 1000 },
-  // As the vision transformers, which it is like but for their attention.
-  defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.05, weightDecay: 1e-4, epochs: 100, milestones: [0.5, 0.8] },
+  defaults: WITH_LAYER_NORMS,
   normalisation: IMAGENET_PIXELS
 }

@@ -92,6 +92,17 @@ export const IMAGENET: Defaults = {
   milestones: [1 / 3, 2 / 3, 8 / 9]
 }
 
+/** Of models of photographs that have layer norms in the place of batch norms. */
+export const WITH_LAYER_NORMS: Defaults = {
+  ...COMMON,
+  schedule: 'one-cycle',
+  batch: 32,
+  learningRate: 0.05,
+  weightDecay: 1e-4,
+  epochs: 100,
+  milestones: [0.5, 0.8]
+}
+
 /** Mean and std of ImageNet's pixels, channel by channel, on the scale of 0 to 1: what torchvision's weights were trained with. */
 export const IMAGENET_PIXELS = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] } as const
 

@@ -19,7 +19,7 @@ import {
 } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import { checkedShape, COMMON, IMAGENET_PIXELS, type ZooFamily, type ZooShape } from './family.js'
+import { checkedShape, IMAGENET_PIXELS, type ZooFamily, type ZooShape, WITH_LAYER_NORMS } from './family.js'
 import { gptOptions, transformerSize, type GptOptions } from './gpt.js'
 
 /** Of a vision transformer: blocks, heads, width, dropout, and the sides of its patches. */
@@ -143,7 +143,7 @@ function patchFor(model: string, input: readonly number[], given: number | undef
 export const vitFamilies: readonly ZooFamily[] = (Object.keys(SIZES) as VitName[]).map((name) => ({
   models: { [name]: (shape, size?: VitOptions) => vit(shape, size, name) },
   usual: { input: [3, 224, 224], classes: 1000 },
-  defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.05, weightDecay: 1e-4, epochs: 100, milestones: [0.5, 0.8] },
+  defaults: WITH_LAYER_NORMS,
   normalisation: IMAGENET_PIXELS,
   checkSize: (size, path) => void transformerSize(size, path, SIZES[name])
 }))

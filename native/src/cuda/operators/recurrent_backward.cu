@@ -111,7 +111,7 @@ template <class Cell, int S> struct Backward {
       const auto found = [&](int gate, float gradient) { gradients[(gate * features + f) * S + own] = gradient; };
       float& held = carried[f * S + own];
       if (phase == 0) held = 0;
-      // Nobody reads the products of a sample that is not there.
+      // The block's last samples may be beyond the batch: their products are not read.
       if (sample >= of.samples) continue;
       const int64_t at = of.at(sample, step);
       if (!of.counts(sample, step)) {
