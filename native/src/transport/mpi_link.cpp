@@ -14,9 +14,14 @@ void leave_signals_to_node() {
   for (const char* name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) setenv(name, "1", 0);
 }
 
-// UCX would try its hooks of memory while MPI is initialised: it raises the end of the heap by a page and lowers it again, which takes the
-// page from a thread that allocates meanwhile, and rewrites functions that other threads are in. It reads this when it is loaded.
-void leave_memory_to_libc() { setenv("UCX_MEM_EVENTS", "no", 0); }
+// Libraries of fast networks watch which memory is unmapped. For that Open MPI, UCX and libfabric rewrite functions of the C library that
+// other threads are in, and UCX raises the end of the heap by a page and lowers it again, which takes the page from a thread that allocates
+// meanwhile. They read these when they are loaded or initialised. Without the watch they register memory for each transfer.
+void leave_memory_to_libc() {
+  setenv("OMPI_MCA_memory", "^patcher", 0);
+  setenv("UCX_MEM_EVENTS", "no", 0);
+  setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+}
 
 template <class Function> Function symbol(const char* name) {
   leave_signals_to_node();

@@ -7,7 +7,7 @@ import { builtMpi } from '../../../src/engine/mpi.js'
 import { usableCores } from '../../../src/engine/machine.js'
 import { skip } from '../../support/skip.js'
 import { run, start } from '../support/arbalest.js'
-import { trainingsWith } from './support/trainings.js'
+import { changedCode, trainingsWith } from './support/trainings.js'
 
 const SYNCHRONOUS = ['sma', 'easgd', 'eamsgd', 'ssgd', 'local-sgd', 'post-local-sgd', 'lookahead', 'slowmo', 'diloco', 'polyak-ruppert']
 const SLACK = ['parameter-server --slack 2']
@@ -86,6 +86,16 @@ describe('Processes of a launcher that train together', () => {
     const undisturbed = await run(launch(2, words('undisturbed')))
     expect(lines.at(-1)!['weightsSha256']).to.equal(undisturbed.lines.at(-1)!['weightsSha256'])
     expect(trainingsWith(folder)).to.deep.equal([])
+  })
+
+  it('leave the code of the C library as its file has it', async () => {
+    const { child, said, ended } = start(launch(2, train(100_000, '--checkpoint-dir', join(folder, 'run'))))
+    await said('"event":"progress"')
+    const all = trainingsWith(folder)
+    expect(all).to.have.length(2)
+    for (const pid of all) expect(changedCode(pid, '/libc.so.6'), `process ${pid}`).to.deep.equal([])
+    child.kill('SIGINT')
+    await ended
   })
 
   it('say once whether the model overfits, and end as the first one does', async () => {

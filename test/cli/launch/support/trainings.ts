@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 
 /** The processes of `arbalest train` whose command line has a word that begins with `text`, without their launchers. */
 export function trainingsWith(text: string): readonly number[] {
@@ -21,4 +21,28 @@ function isTraining(pid: number, text: string): boolean {
 export function rankOf(pid: number): number {
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
   return Number(/(?:OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK)=(\d+)/.exec(environment)?.[1])
+}
+
+/** Where the code of a library in the memory of a process differs from that in the library's file: the first place of each of its mappings. */
+export function changedCode(pid: number, library: string): readonly number[] {
+  const mappings = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) r.xp ([0-9a-f]+) .*? (\/.*)$/gm)
+  const code = [...mappings].filter(([, , , , path]) => path!.endsWith(library))
+  if (code.length === 0) throw new Error(`process ${pid} has not loaded ${library}`)
+  return code.flatMap(([, begin, end, offset, path]) => {
+    const [from, to, at] = [begin, end, offset].map((text) => Number.parseInt(text!, 16)) as [number, number, number]
+    const file = readFileSync(path!).subarray(at)
+    const place = memoryOf(pid, from, to).findIndex((byte, i) => i < file.length && byte !== file[i])
+    return place < 0 ? [] : [at + place]
+  })
+}
+
+function memoryOf(pid: number, begin: number, end: number): Buffer {
+  const bytes = Buffer.alloc(end - begin)
+  const memory = openSync(`/proc/${pid}/mem`, 'r')
+  try {
+    readSync(memory, bytes, 0, bytes.length, begin)
+  } finally {
+    closeSync(memory)
+  }
+  return bytes
 }
