@@ -22,6 +22,18 @@ export interface AdamAttributes {
 }
 
 /**
+ * RMSprop (Tieleman and Hinton, "Neural networks for machine learning", lecture 6.5, 2012), as in PyTorch: `beta2` is its `alpha`. Steps of SGD along
+ * gradients that are divided by the root of their mean square; beta2 0.99, epsilon 1e-8 and no momentum where they are left out.
+ */
+export interface RmspropAttributes {
+  readonly name: 'rmsprop'
+  readonly beta2?: number
+  readonly epsilon?: number
+  readonly momentum?: number
+  readonly weightDecay?: number
+}
+
+/**
  * Momentum SGD with the gradient of each parameter of more than one dimension multiplied by trust |w| / (|g| + decay |w|); trust is 0.001 where
  * it is left out. You, Gitman and Ginsburg, "Large batch training of convolutional networks", 2017.
  */
@@ -44,7 +56,9 @@ export interface GradientAttributes {
 }
 
 /** The optimiser of `train`. */
-export type OptimiserAttributes = (SgdAttributes | AdamAttributes | LarsAttributes) & GradientAttributes
+export type OptimiserAttributes = StepAttributes & GradientAttributes
+
+type StepAttributes = SgdAttributes | AdamAttributes | RmspropAttributes | LarsAttributes
 
 /** What the operator `update` carries. Throws INVALID_OPTION. */
 export function updateAttributes(optimiser: OptimiserAttributes): Attributes {
@@ -67,15 +81,22 @@ export function updateAttributes(optimiser: OptimiserAttributes): Attributes {
   }
 }
 
-function ownAttributes(optimiser: SgdAttributes | AdamAttributes | LarsAttributes): Attributes {
+function ownAttributes(optimiser: StepAttributes): Attributes {
   if (isAdam(optimiser)) {
     const { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 } = optimiser
-    for (const [name, beta] of Object.entries({ beta1, beta2 })) check(name, beta, 'from 0 to below 1', beta >= 0 && beta < 1)
-    check('epsilon', epsilon, 'above 0', epsilon > 0 && epsilon < Infinity)
+    checkBelowOne({ beta1, beta2 })
+    checkEpsilon(epsilon)
     return { beta1, beta2, epsilon, decoupled: optimiser.name === 'adamw' ? 1 : 0 }
   }
-  const { momentum = 0, nesterov = false } = optimiser
-  check('momentum', momentum, 'from 0 to below 1', momentum >= 0 && momentum < 1)
+  const { momentum = 0 } = optimiser
+  checkBelowOne({ momentum })
+  if (optimiser.name === 'rmsprop') {
+    const { beta2 = 0.99, epsilon = 1e-8 } = optimiser
+    checkBelowOne({ beta2 })
+    checkEpsilon(epsilon)
+    return { beta2, epsilon, momentum }
+  }
+  const { nesterov = false } = optimiser
   if (nesterov && momentum === 0) throw invalidOption('optimiser.nesterov', nesterov, 'give it a momentum above 0')
   const attributes = { momentum, nesterov: nesterov ? 1 : 0 }
   if (optimiser.name !== 'lars') return attributes
@@ -86,11 +107,19 @@ function ownAttributes(optimiser: SgdAttributes | AdamAttributes | LarsAttribute
 
 /** Whether the optimiser keeps anything from step to step. */
 export function hasStates(optimiser: OptimiserAttributes): boolean {
-  return isAdam(optimiser) || (optimiser.momentum ?? 0) > 0
+  return isAdam(optimiser) || optimiser.name === 'rmsprop' || (optimiser.momentum ?? 0) > 0
 }
 
-function isAdam(optimiser: SgdAttributes | AdamAttributes | LarsAttributes): optimiser is AdamAttributes {
+function isAdam(optimiser: StepAttributes): optimiser is AdamAttributes {
   return optimiser.name === 'adam' || optimiser.name === 'adamw'
+}
+
+function checkBelowOne(numbers: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(numbers)) check(name, value, 'from 0 to below 1', value >= 0 && value < 1)
+}
+
+function checkEpsilon(epsilon: number): void {
+  check('epsilon', epsilon, 'above 0', epsilon > 0 && epsilon < Infinity)
 }
 
 function check(name: string, value: number, range: string, holds: boolean): void {

@@ -6,10 +6,11 @@ import { oneOf, real, truth, whole } from '../schema/values.js'
 import { learningRateFor, type Defaults } from './defaults.js'
 import { learningRateOptions, scheduleSettings } from './learning-rate.js'
 
-const MOMENTUM = ['sgd', 'lars'] as const
+const DESCENT = ['sgd', 'lars'] as const
 const ADAM = ['adam', 'adamw'] as const
+const MEAN_SQUARE = [...ADAM, 'rmsprop'] as const
 
-const names = oneOf(['sgd', 'adam', 'adamw', 'lars'])
+const names = oneOf(['sgd', 'adam', 'adamw', 'rmsprop', 'lars'])
 
 /** A smaller one is 0 in a float, and a gradient of 0 then makes a step of 0 / 0. */
 const LEAST_EPSILON = 1e-37
@@ -17,32 +18,33 @@ const LEAST_EPSILON = 1e-37
 const optimiser = group({
   /** `sgd` if omitted. */
   name: option(names, {
-    text: 'how learners step along their gradients: sgd, adam, adamw or lars',
+    text: 'how learners step along their gradients: sgd, adam, adamw, rmsprop or lars',
     flag: '--optimiser <name>',
     default: 'sgd',
     common: true,
     chooses: true
   }),
   ...learningRateOptions,
-  /** The learner's own momentum, of `sgd` and `lars`; 0.9 if omitted. */
+  /** The learner's own momentum, of `sgd`, `lars` and `rmsprop`; 0.9 if omitted, and 0 for `rmsprop`. */
   momentum: option(real({ min: 0, below: 1 }), {
     text: "the learners' own momentum",
     flag: '--momentum <number>',
-    otherwise: '0.9',
-    of: MOMENTUM
+    otherwise: '0.9; of rmsprop 0',
+    of: [...DESCENT, 'rmsprop']
   }),
   /** False if omitted; true under synchroniser `eamsgd`, which needs it. */
-  nesterov: option(truth(), { text: "Nesterov's momentum", flag: '--nesterov', of: MOMENTUM }),
-  /** The default suits the model; for `adam` it is 0, for `adamw` 0.01. */
+  nesterov: option(truth(), { text: "Nesterov's momentum", flag: '--nesterov', of: DESCENT }),
+  /** The default suits the model; for `adam` and `rmsprop` it is 0, for `adamw` 0.01. */
   weightDecay: option(real({ min: 0 }), { text: 'weight decay', flag: '--weight-decay <number>', otherwise: 'depends on the model' }),
   /** 0.9 if omitted. */
   beta1: option(real({ min: 0, below: 1 }), { text: 'decay of the mean gradient', flag: '--beta1 <number>', otherwise: '0.9', of: ADAM }),
-  /** 0.999 if omitted. */
+  /** 0.999 if omitted, and 0.99 for `rmsprop`, where PyTorch calls it `alpha`. */
   beta2: option(real({ min: 0, below: 1 }), {
     text: 'decay of the mean squared gradient',
     flag: '--beta2 <number>',
-    otherwise: '0.999',
-    of: ADAM
+    otherwise: '0.999; of rmsprop 0.99',
+    also: ['rho', 'alpha'],
+    of: MEAN_SQUARE
   }),
   /** 1e-8 if omitted. */
   epsilon: option(real({ min: LEAST_EPSILON }), {
@@ -50,7 +52,7 @@ const optimiser = group({
     flag: '--epsilon <number>',
     otherwise: '1e-8',
     also: ['eps'],
-    of: ADAM
+    of: MEAN_SQUARE
   }),
   /** The gradient of each parameter of more than one dimension is multiplied by trustCoefficient |w| / (|g| + weightDecay |w|); 0.001 if omitted. */
   trustCoefficient: option(real({ above: 0 }), {
@@ -69,7 +71,7 @@ const optimiser = group({
   clipValue: option(real({ above: 0 }), {
     text: "the largest absolute value in a step's gradient",
     flag: '--clip-value <number>',
-    of: ['sgd', 'adam', 'adamw']
+    of: ['sgd', ...MEAN_SQUARE]
   }),
   /** Batches whose mean gradient makes one step: an iteration takes that many times the batch. */
   accumulate: option(whole({ min: 1, max: 1_000_000 }), {
@@ -82,7 +84,8 @@ const optimiser = group({
 
 /**
  * How learners step along their gradients: SGD with momentum and weight decay by default. The formulas are PyTorch's. The defaults of `sgd` and `lars` suit
- * the model: momentum, weight decay, learning rate and its schedule. `adam` and `adamw` have PyTorch's defaults, and the model's schedule.
+ * the model: momentum, weight decay, learning rate and its schedule. `adam` and `adamw` have PyTorch's defaults, and `rmsprop` too but for a learning rate of 0.001;
+ * their schedule is the model's.
  */
 export interface OptimiserOptions extends GivenOptions<typeof optimiser>, ToldByName {}
 
@@ -130,7 +133,7 @@ export function optimiserSettings(
     learningRate: scheduleSettings(faults, options, usual),
     ...(adds && learningRate === undefined && { isShared: true }),
     update: {
-      ...(name === 'adam' || name === 'adamw' ? adam(name, options) : descent(faults, name, options, defaults, nesterov)),
+      ...stepOf(faults, name, options, { defaults, nesterov }),
       ...(clipNorm !== undefined && { clipNorm }),
       ...(clipValue !== undefined && { clipValue }),
       ...(accumulate !== undefined && { accumulate }),
@@ -156,19 +159,27 @@ function refuseForeign(faults: Faults, options: CheckedOptions<typeof optimiser>
 
 function refuseWithoutNesterov(faults: Faults, { name, nesterov }: CheckedOptions<typeof optimiser>): void {
   const why = "learners of eamsgd have Nesterov's momentum; easgd takes any"
-  if (name === 'adam' || name === 'adamw') faults.refuse('optimiser.name', name, `use sgd or lars: ${why}`)
+  if (name !== 'sgd' && name !== 'lars') faults.refuse('optimiser.name', name, `use sgd or lars: ${why}`)
   else if (nesterov === false) faults.refuse('optimiser.nesterov', false, `leave it out: ${why}`)
 }
 
-/** A step of Adam has the size of the learning rate whatever the gradient's is, and AdamW's decay is PyTorch's; a step of LARS is a fraction of the weights. */
+/** A step of Adam or RMSprop has the size of the learning rate whatever the gradient's is, and AdamW's decay is PyTorch's; a step of LARS is a fraction of the weights. */
 function usualFor(name: OptimiserName, defaults: Defaults): Defaults {
-  if (name === 'adam') return { ...defaults, learningRate: 1e-3, weightDecay: 0 }
+  if (name === 'adam' || name === 'rmsprop') return { ...defaults, learningRate: 1e-3, weightDecay: 0 }
   if (name === 'adamw') return { ...defaults, learningRate: 1e-3, weightDecay: 1e-2 }
   return name === 'lars' ? { ...defaults, learningRate: 100 * defaults.learningRate } : defaults
 }
 
-function adam(name: 'adam' | 'adamw', { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: CheckedOptions<typeof optimiser>) {
-  return { name, beta1, beta2, epsilon }
+function stepOf(
+  faults: Faults,
+  name: OptimiserName,
+  options: CheckedOptions<typeof optimiser>,
+  { defaults, nesterov }: Pick<OptimiserContext, 'defaults' | 'nesterov'>
+): OptimiserAttributes {
+  if (name === 'sgd' || name === 'lars') return descent(faults, name, options, defaults, nesterov)
+  const { epsilon = 1e-8 } = options
+  if (name === 'rmsprop') return { name, beta2: options.beta2 ?? 0.99, epsilon, momentum: options.momentum ?? 0 }
+  return { name, beta1: options.beta1 ?? 0.9, beta2: options.beta2 ?? 0.999, epsilon }
 }
 
 function descent(faults: Faults, name: 'sgd' | 'lars', options: CheckedOptions<typeof optimiser>, defaults: Defaults, byDefault: boolean) {

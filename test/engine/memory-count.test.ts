@@ -119,6 +119,8 @@ describe('The memory that the engine counts', () => {
     expect(vectors({}, rule)).to.equal(5)
     expect(vectors({ momentum: 0.9 }, rule)).to.equal(7)
     expect(vectors({ name: 'adam', beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }, rule)).to.equal(9)
+    expect(vectors({ name: 'rmsprop' }, rule)).to.equal(7)
+    expect(vectors({ name: 'rmsprop', momentum: 0.9 }, rule)).to.equal(9)
     expect(vectors({ momentum: 0.9 }, localSgd({ period: 2 })), 'writes no contribution: learners rest at their own weights').to.equal(5)
     expect(vectors({ momentum: 0.9 }, ssgd({}))).to.equal(5)
     expect(vectors({ momentum: 0.9 }, downpour({ period: 1 }))).to.equal(7)

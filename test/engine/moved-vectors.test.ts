@@ -26,6 +26,7 @@ const TRAININGS: Readonly<Record<string, Training>> = { 'batch norm and dropout'
 const OPTIMISERS: Readonly<Record<string, OptimiserAttributes>> = {
   momentum: { momentum: 0.9, weightDecay: 1e-4 },
   adamw: { name: 'adamw' },
+  rmsprop: { name: 'rmsprop' },
   'momentum over several batches': { momentum: 0.9, accumulate: 3 }
 }
 

@@ -84,12 +84,16 @@ for (const backend of ['reference', 'cpu'] as const)
     })
   })
 
-describe('Adam', () => {
+describe('an optimiser that keeps means', () => {
   for (const backend of ['cpu', DEVICE] as const)
-    it(`has betas as near to 1 as they are given, on ${backend}`, () => {
-      const optimiser = { name: 'adam', beta1: 0.99999, beta2: 0.999999 } as const
-      expect(largestDifference(afterSteps(backend, optimiser), afterSteps('reference', optimiser))).below(2e-6)
-    })
+    for (const optimiser of [
+      { name: 'adam', beta1: 0.99999, beta2: 0.999999 },
+      { name: 'rmsprop', beta2: 0.999999, epsilon: 0.01 },
+      { name: 'rmsprop', beta2: 0.9, momentum: 0.9, clipValue: 0.5 }
+    ] as const)
+      it(`has betas as near to 1 as they are given: ${optimiser.name} with ${optimiser.beta2}, on ${backend}`, () => {
+        expect(largestDifference(afterSteps(backend, optimiser), afterSteps('reference', optimiser))).below(4e-6)
+      })
 })
 
 describe('an optimiser', () => {
@@ -128,6 +132,11 @@ describe('an optimiser', () => {
     ).below(1e-8)
     engine.writeVector(replica, 'firstMoment', new Float32Array(gradient.length))
     expect(largestDifference(engine.readVector(replica, 'firstMoment'), new Float32Array(gradient.length))).to.equal(0)
+    const rmsprop = alone('cpu', { name: 'rmsprop' }).replica
+    expect(engine.readVector(rmsprop, 'secondMoment')).to.have.length(gradient.length)
+    expect(() => engine.readVector(rmsprop, 'firstMoment'))
+      .to.throw()
+      .with.property('code', 'UNKNOWN_NAME')
     expect(() => engine.readVector(replica, 'velocity'))
       .to.throw()
       .with.property('code', 'UNKNOWN_NAME')

@@ -38,6 +38,8 @@ for (const { name: backend } of testedBackends())
     for (const [what, optimiser] of Object.entries({
       'Nesterov momentum': { ...OPTIMISER, nesterov: true },
       Adam: { name: 'adam', weightDecay: 1e-3 },
+      RMSprop: { name: 'rmsprop', weightDecay: 1e-3 },
+      'RMSprop with momentum': { name: 'rmsprop', momentum: 0.9 },
       'clipped LARS': { name: 'lars', momentum: 0.9, trust: 0.02, clipNorm: 0.5 }
     } as const))
       it(`sma in lockstep gives what sma gives, with ${what} and frozen parameters`, () => {

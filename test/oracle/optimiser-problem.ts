@@ -9,7 +9,7 @@ import { keyOf, philox } from '../../src/model/philox.js'
 export interface OptimiserCase {
   readonly ours: OptimiserAttributes
   /** PyTorch's class, its arguments but for the rate, and what is done to the gradients before. */
-  readonly kind: 'sgd' | 'adam' | 'adamw'
+  readonly kind: 'sgd' | 'adam' | 'adamw' | 'rmsprop'
   readonly options: Readonly<Record<string, unknown>>
   readonly clipNorm?: number
   readonly clipValue?: number
@@ -33,6 +33,12 @@ export const OPTIMISER_CASES: Readonly<Record<string, OptimiserCase>> = {
   Adam: { ours: { name: 'adam', ...OURS }, kind: 'adam', options: ADAM },
   'Adam as it is': { ours: { name: 'adam' }, kind: 'adam', options: {} },
   AdamW: { ours: { name: 'adamw', ...OURS }, kind: 'adamw', options: ADAM },
+  RMSprop: {
+    ours: { name: 'rmsprop', beta2: 0.95, epsilon: 1e-6, momentum: 0.9, weightDecay: 1e-2 },
+    kind: 'rmsprop',
+    options: { alpha: 0.95, eps: 1e-6, ...MOMENTUM }
+  },
+  'RMSprop as it is': { ours: { name: 'rmsprop' }, kind: 'rmsprop', options: {} },
   'momentum, clipped by norm': { ours: { momentum: 0.9, clipNorm: 2 }, kind: 'sgd', options: { momentum: 0.9 }, clipNorm: 2 },
   'momentum, clipped by value': { ours: { momentum: 0.9, clipValue: 0.2 }, kind: 'sgd', options: { momentum: 0.9 }, clipValue: 0.2 },
   'AdamW, clipped by both': {

@@ -25,7 +25,7 @@ describe('training under every rule', () => {
       expect(testAccuracy).above(0.5)
     })
 
-  for (const optimiser of ['adam', 'adamw', 'lars'] as const)
+  for (const optimiser of ['adam', 'adamw', 'rmsprop', 'lars'] as const)
     it(`${optimiser} learns, by its usual rate`, async () => {
       const { testAccuracy } = await job({ optimiser }).finished
       expect(testAccuracy).above(0.5)
@@ -42,6 +42,7 @@ describe('training under every rule', () => {
     for (const [optimiser, path] of [
       ['adam', 'optimiser.name'],
       [{ name: 'adamw' }, 'optimiser.name'],
+      ['rmsprop', 'optimiser.name'],
       [{ nesterov: false }, 'optimiser.nesterov'],
       [{ momentum: 0 }, 'optimiser.momentum']
     ] as const) {

@@ -16,9 +16,10 @@ namespace arbalest {
 //   sgd:  v = momentum*v + g (g alone where `first` is null);  s = rate*(nesterov ? g + momentum*v : v)
 //   adam: m = beta1*m + (1 - beta1)*g;  q = beta2*q + (1 - beta2)*g*g
 //         s = rate*(m / bias1) / (sqrt(q / bias2) + epsilon) + rate*decoupled*w
+//   rmsprop: q = beta2*q + (1 - beta2)*g*g;  as sgd, of g / (sqrt(q) + epsilon)
 //   next = w - s, minus the correction where there is one
 struct OptimiserPass {
-  enum class Algorithm : uint8_t { sgd, adam };
+  enum class Algorithm : uint8_t { sgd, adam, rmsprop };
   // The learner's contribution to its group, which the pass writes to `contribution`.
   enum class ContributionKind : uint8_t {
     none,

@@ -26,13 +26,17 @@ OptimiserSpec optimiser_spec(const Attributes& attributes) {
   OptimiserSpec spec;
   spec.decay = between("weightDecay", attributes.number("weightDecay", 0), 0, kInfinity);
   if (attributes.has("beta2")) {
-    spec.algorithm = Algorithm::adam;
-    spec.beta1 = between("beta1", attributes.number("beta1"), 0, 1);
+    spec.algorithm = attributes.has("beta1") ? Algorithm::adam : Algorithm::rmsprop;
     spec.beta2 = between("beta2", attributes.number("beta2"), 0, 1);
     spec.epsilon = between("epsilon", attributes.number("epsilon"), 0, kInfinity);
+  }
+  if (spec.algorithm == Algorithm::adam) {
+    spec.beta1 = between("beta1", attributes.number("beta1"), 0, 1);
     if (attributes.number("decoupled", 0) != 0) std::swap(spec.decay, spec.decoupled);
   } else {
     spec.momentum = between("momentum", attributes.number("momentum", 0), 0, 1);
+  }
+  if (spec.algorithm == Algorithm::sgd) {
     spec.nesterov = attributes.number("nesterov", 0) != 0;
     spec.trust = between("trust", attributes.number("trust", 0), 0, kInfinity);
   }
@@ -80,7 +84,7 @@ Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const Opti
       ranges_.push_back({begin, end, adapted, 1});
   }
   if (spec_.algorithm == Algorithm::adam || spec_.momentum != 0) first_ = Memory(backend_, layout.bytes);
-  if (spec_.algorithm == Algorithm::adam) second_ = Memory(backend_, layout.bytes);
+  if (spec_.algorithm != Algorithm::sgd) second_ = Memory(backend_, layout.bytes);
 }
 
 void Optimiser::begin(const std::byte* weights, const std::byte* gradients, double scale) {
@@ -169,10 +173,10 @@ std::array<std::pair<const char*, const Memory*>, 2> Optimiser::named_states() c
 }
 
 Memory* Optimiser::state(VectorName which) {
-  const bool adam = spec_.algorithm == Algorithm::adam;
-  if (which == VectorName::velocity && !adam && first_.data()) return &first_;
-  if (which == VectorName::first_moment && adam) return &first_;
-  if (which == VectorName::second_moment && adam) return &second_;
+  const bool is_mean = spec_.algorithm == Algorithm::adam;
+  if (which == VectorName::velocity && !is_mean && first_.data()) return &first_;
+  if (which == VectorName::first_moment && is_mean) return &first_;
+  if (which == VectorName::second_moment && second_.data()) return &second_;
   return nullptr;
 }
 

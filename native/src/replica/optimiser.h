@@ -20,9 +20,10 @@ namespace arbalest {
 
 // The attributes of the operator `update` (src/compiler/optimiser.ts).
 //
-// SGD as in PyTorch. Adam: Kingma and Ba, ICLR 2015; AdamW: Loshchilov and Hutter, ICLR 2019. LARS: You, Gitman and Ginsburg, "Large batch
-// training of convolutional networks", 2017: the gradient of each parameter of more than one dimension is multiplied by trust*|w| / (|g| +
-// decay*|w|), and the rate stays outside of the velocity, as in PyTorch's SGD.
+// SGD as in PyTorch. Adam: Kingma and Ba, ICLR 2015; AdamW: Loshchilov and Hutter, ICLR 2019. RMSprop: Tieleman and Hinton, "Neural
+// networks for machine learning", lecture 6.5, 2012, as in PyTorch. LARS: You, Gitman and Ginsburg, "Large batch training of convolutional
+// networks", 2017: the gradient of each parameter of more than one dimension is multiplied by trust*|w| / (|g| + decay*|w|), and the rate
+// stays outside of the velocity, as in PyTorch's SGD.
 struct OptimiserSpec {
   OptimiserPass::Algorithm algorithm = OptimiserPass::Algorithm::sgd;
   double momentum = 0, decay = 0, decoupled = 0;

@@ -148,7 +148,7 @@ export interface RunReport {
   readonly dataSeconds: number
 }
 
-/** SGD with momentum has a velocity, Adam has two moments. A replica has neither if its group has the optimiser. */
+/** SGD with momentum has a velocity, Adam has two moments, RMSprop the second, and a velocity with momentum. A replica has neither if its group has the optimiser. */
 export type ReplicaVector = 'weights' | 'gradients' | 'velocity' | 'firstMoment' | 'secondMoment'
 
 /** The cost of an operator of a bound program since the last profile. */

@@ -33,7 +33,7 @@ export const randomOptions: fc.Arbitrary<Partial<TrainOptions>> = fc
     model: fc.constantFrom('logistic-regression', 'mlp', NORMALISED),
     learners: fc.integer({ min: 2, max: 3 }),
     batch: fc.constantFrom(1, 4, 8),
-    optimiser: fc.constantFrom({}, { name: 'adam' as const }, { accumulate: 2 }, { clipNorm: 1 }),
+    optimiser: fc.constantFrom({}, { name: 'adam' as const }, { name: 'rmsprop' as const }, { accumulate: 2 }, { clipNorm: 1 }),
     average: averages,
     where: fc.constantFrom<Partial<TrainOptions>>(
       {},

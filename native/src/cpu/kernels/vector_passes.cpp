@@ -17,6 +17,7 @@ constexpr int64_t kAhead = 512;
 enum class Rule { plain, momentum, nesterov, adam };
 struct Pass {
   Rule rule;
+  bool rms;  // of gradients that are divided by the root of their mean square
   ContributionKind contribution_kind;
   bool limited, summed = false;
 };
@@ -42,13 +43,18 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass, float* sums
     __builtin_prefetch(weights + at + kAhead);
     __builtin_prefetch(gradients + at + kAhead);
     if constexpr (with.rule != Rule::plain) __builtin_prefetch(first + at + kAhead, 1);
-    if constexpr (with.rule == Rule::adam) __builtin_prefetch(second + at + kAhead, 1);
+    if constexpr (with.rule == Rule::adam || with.rms) __builtin_prefetch(second + at + kAhead, 1);
     if constexpr (with.contribution_kind == ContributionKind::correction) __builtin_prefetch(central + at + kAhead);
     if constexpr (with.contribution_kind != ContributionKind::none && !with.summed) __builtin_prefetch(contributions + at + kAhead, 1);
     const Floats w = load<Partial>(weights + at, width);
     Floats g = scale * load<Partial>(gradients + at, width);
     if constexpr (with.limited) g = clamped(g, limit);
     g += decay * w;
+    if constexpr (with.rms) {
+      const Floats q = beta2 * load<Partial>(second + at, width) + rest2 * g * g;
+      store<Partial>(second + at, q, width);
+      g = g / (square_root(q) + epsilon);
+    }
     Floats step = rate * g, position = w;
     if constexpr (with.rule == Rule::adam) {
       const Floats m = beta1 * load<Partial>(first + at, width) + rest1 * g;
@@ -86,27 +92,30 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass, float* sums
     for_each_slice(end - begin, [&](int64_t from, int64_t to) { for_each_register(begin + from, begin + to, body); });
 }
 
-template <Rule rule, ContributionKind contribution_kind, bool summed = false>
+template <Rule rule, bool rms, ContributionKind contribution_kind, bool summed = false>
 void optimise_limited(const OptimiserPass& pass, float* sums = nullptr) {
   if (pass.limit < std::numeric_limits<float>::max())
-    optimise_floats<{rule, contribution_kind, true, summed}>(pass, sums);
+    optimise_floats<{rule, rms, contribution_kind, true, summed}>(pass, sums);
   else
-    optimise_floats<{rule, contribution_kind, false, summed}>(pass, sums);
+    optimise_floats<{rule, rms, contribution_kind, false, summed}>(pass, sums);
 }
 
-template <Rule rule> void optimise_contributing(const OptimiserPass& pass, float* sums) {
-  if (sums) return optimise_limited<rule, ContributionKind::correction, true>(pass, sums);
+template <Rule rule, bool rms = false> void optimise_contributing(const OptimiserPass& pass, float* sums) {
+  if (sums) return optimise_limited<rule, rms, ContributionKind::correction, true>(pass, sums);
   switch (pass.contribution_kind) {
-    case ContributionKind::none: return optimise_limited<rule, ContributionKind::none>(pass);
-    case ContributionKind::correction: return optimise_limited<rule, ContributionKind::correction>(pass);
-    case ContributionKind::copy: return optimise_limited<rule, ContributionKind::copy>(pass);
-    case ContributionKind::accumulation: return optimise_limited<rule, ContributionKind::accumulation>(pass);
+    case ContributionKind::none: return optimise_limited<rule, rms, ContributionKind::none>(pass);
+    case ContributionKind::correction: return optimise_limited<rule, rms, ContributionKind::correction>(pass);
+    case ContributionKind::copy: return optimise_limited<rule, rms, ContributionKind::copy>(pass);
+    case ContributionKind::accumulation: return optimise_limited<rule, rms, ContributionKind::accumulation>(pass);
   }
 }
 
 // With `sums`, adds its corrections to them and writes none.
 void optimise_by_rule(const OptimiserPass& pass, float* sums = nullptr) {
-  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_contributing<Rule::adam>(pass, sums);
+  using Algorithm = OptimiserPass::Algorithm;
+  if (pass.algorithm == Algorithm::adam) return optimise_contributing<Rule::adam>(pass, sums);
+  if (pass.algorithm == Algorithm::rmsprop)
+    return pass.first ? optimise_contributing<Rule::momentum, true>(pass, sums) : optimise_contributing<Rule::plain, true>(pass, sums);
   if (!pass.first) return optimise_contributing<Rule::plain>(pass, sums);
   return pass.nesterov ? optimise_contributing<Rule::nesterov>(pass, sums) : optimise_contributing<Rule::momentum>(pass, sums);
 }

@@ -36,10 +36,16 @@ template <class T> void optimise_as(const OptimiserPass& pass) {
       second[i] = static_cast<T>(q);
       step = pass.rate * (m / pass.bias1) / (std::sqrt(q / pass.bias2) + pass.epsilon) + pass.rate * pass.decoupled * w;
     } else {
-      const double before = first ? double{first[i]} : 0.0, v = pass.momentum * before + g;
+      double direction = g;
+      if (pass.algorithm == OptimiserPass::Algorithm::rmsprop) {
+        const double q = pass.beta2 * second[i] + (1 - pass.beta2) * g * g;
+        second[i] = static_cast<T>(q);
+        direction = g / (std::sqrt(q) + pass.epsilon);
+      }
+      const double before = first ? double{first[i]} : 0.0, v = pass.momentum * before + direction;
       position += pass.ahead * before;
       if (first) first[i] = static_cast<T>(v);
-      step = pass.rate * (pass.nesterov ? g + pass.momentum * v : v);
+      step = pass.rate * (pass.nesterov ? direction + pass.momentum * v : v);
     }
     double result = w - step;
     switch (pass.contribution_kind) {

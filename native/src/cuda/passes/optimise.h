@@ -20,7 +20,7 @@ struct LearnerVectors {
 };
 
 struct OptimiserRates {
-  enum Algorithm { kSgd, kAdam };
+  enum Algorithm { kSgd, kAdam, kRmsprop };
   enum ContributionKind { kNone, kCorrection, kCopy, kAccumulation };
 
   int algorithm = kSgd, contribution_kind = kNone;
@@ -58,8 +58,10 @@ template <int V> struct LearnerStep {
     for (int v = 0; v < V; ++v) {
       const float w = weights.at[v], position = w + rates.ahead * first.at[v];
       const float scaled = clamped(rates.scale * gradients.at[v], rates.limit);
-      const float step = rates.algorithm == OptimiserRates::kAdam ? adam(rates, scaled + rates.decay * w, w, first.at[v], second.at[v])
-                                                                  : sgd(rates, scaled + rates.decay * w, of.first, first.at[v]);
+      float g = scaled + rates.decay * w;
+      if (rates.algorithm == OptimiserRates::kRmsprop) g = rms_scaled(rates, g, second.at[v]);
+      const float step =
+          rates.algorithm == OptimiserRates::kAdam ? adam(rates, g, w, first.at[v], second.at[v]) : sgd(rates, g, of.first, first.at[v]);
       if (rates.contribution_kind == OptimiserRates::kCorrection)
         correction.at[v] = rounded_product(rates.alpha, position - central->at[v]);
       if (rates.contribution_kind == OptimiserRates::kAccumulation) correction.at[v] = step;
@@ -74,6 +76,11 @@ template <int V> struct LearnerStep {
     if (!has_velocity) return rates.rate * g;
     velocity = rates.momentum * velocity + g;
     return rates.rate * (rates.nesterov ? g + rates.momentum * velocity : velocity);
+  }
+
+  EVERYWHERE static float rms_scaled(const OptimiserRates& rates, float g, float& second) {
+    second = (1 - rates.rest2) * second + rates.rest2 * g * g;
+    return g / (sqrtf(second) + rates.epsilon);
   }
 
   EVERYWHERE static float adam(const OptimiserRates& rates, float g, float w, float& first, float& second) {

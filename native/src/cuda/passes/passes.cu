@@ -26,7 +26,11 @@ template <class Queue> void in_packs(size_t begin, size_t end, Queue&& queue) {
 
 OptimiserRates rates_of(const OptimiserPass& pass) {
   OptimiserRates rates;
-  rates.algorithm = pass.algorithm == OptimiserPass::Algorithm::adam ? OptimiserRates::kAdam : OptimiserRates::kSgd;
+  switch (pass.algorithm) {
+    case OptimiserPass::Algorithm::sgd: rates.algorithm = OptimiserRates::kSgd; break;
+    case OptimiserPass::Algorithm::adam: rates.algorithm = OptimiserRates::kAdam; break;
+    case OptimiserPass::Algorithm::rmsprop: rates.algorithm = OptimiserRates::kRmsprop; break;
+  }
   switch (pass.contribution_kind) {
     case OptimiserPass::ContributionKind::none: rates.contribution_kind = OptimiserRates::kNone; break;
     case OptimiserPass::ContributionKind::correction: rates.contribution_kind = OptimiserRates::kCorrection; break;
