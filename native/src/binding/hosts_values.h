@@ -54,6 +54,7 @@ inline OpenLink open_link(const Napi::Object& from) {
     const int number = from.Has("number") ? small(property(from, "number"), "number") : 0;
     if (static_cast<size_t>(number) >= links.size())
       throw Error("INVALID_OPTION", "number: received " + std::to_string(number) + "; give one below the number of links");
+    prepare_for_mpi();
     return [=] { return open_mpi_link(number, links); };
   }
   if (kind != "threads") throw Error("UNKNOWN_NAME", "hosts: received " + kind + "; use one of mpi, threads");

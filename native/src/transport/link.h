@@ -77,6 +77,11 @@ class Link {
 // list. Each of them is opened, on every one of its hosts, and those that two processes share come in the same order in both.
 using LinkMembers = std::vector<std::vector<int>>;
 
+// Sets what MPI and the libraries that it brings read from the environment, unless the user has. To be called before open_mpi_link(), in
+// the thread of JavaScript, which is the one that reads the environment: before glibc 2.41 a variable that is added may free what another
+// thread is reading.
+void prepare_for_mpi();
+
 // The link on MPI. Opens libarbalest-mpi.so when it is first asked for, and initialises MPI. The calling thread makes all further calls.
 // Throws BACKEND_UNAVAILABLE, with the fix, if the library is missing, was built from other sources, or cannot initialise MPI.
 std::unique_ptr<Link> open_mpi_link(int number = 0, const LinkMembers& links = {{}});

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <utility>
 
 #include "core/own_library.h"
 #include "link_interface_hash.h"
@@ -23,9 +24,13 @@ void leave_memory_to_libc() {
   setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
 }
 
+// What Open MPI 5 and PMIx would add while MPI is initialised, in the thread that does it, and to the same values.
+void add_what_pmix_adds() {
+  for (auto [name, source] : {std::pair{"PMIX_PREFIX", "OPAL_PREFIX"}, std::pair{"PMIX_MCA_psec", "PMIX_SECURITY_MODE"}})
+    if (const char* value = std::getenv(source)) setenv(name, value, 0);
+}
+
 template <class Function> Function symbol(const char* name) {
-  leave_signals_to_node();
-  leave_memory_to_libc();
   static const OwnLibrary kLibrary{
       "hosts", "libarbalest-mpi.so", "run `npx arbalest setup --mpi`", "arbalest_link_interface", ARBALEST_LINK_INTERFACE, true};
   return reinterpret_cast<Function>(symbol_of(kLibrary, name));
@@ -33,11 +38,18 @@ template <class Function> Function symbol(const char* name) {
 
 }  // namespace
 
+void prepare_for_mpi() {
+  leave_signals_to_node();
+  leave_memory_to_libc();
+  add_what_pmix_adds();
+}
+
 std::unique_ptr<Link> open_mpi_link(int number, const LinkMembers& links) {
   return std::unique_ptr<Link>(symbol<ArbalestOpenLink>("arbalest_open_link")(number, links));
 }
 
 LinkLibraryReport about_mpi_link() {
+  prepare_for_mpi();
   try {
     return {true, symbol<ArbalestLinkAbout>("arbalest_link_about")()};
   } catch (const Error& error) {
