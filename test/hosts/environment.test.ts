@@ -29,8 +29,7 @@ function variablesOfMpi(given: Readonly<Record<string, string>>): unknown {
 }
 
 describe('The environment of MPI', () => {
-  // Another thread that adds a variable may free what this one reads: one process in twenty that read on died by it.
-  it('is set in the thread of JavaScript, before another one opens MPI', () =>
+  it('is set when a link on it has been asked for', () =>
     expect(variablesOfMpi({})).to.deep.equal(['', '^patcher', '', 'no', 'disabled', '1', null]))
 
   it('keeps what the user has set', () =>
