@@ -88,7 +88,10 @@ int take_space(int descriptor, size_t bytes) {
   struct statvfs system {};
   if (fstatvfs(descriptor, &system) != 0) return errno;
   if (bytes / system.f_frsize >= system.f_bavail) return ENOSPC;
-  return posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  // A handler of a signal may interrupt it.
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  return error;
 }
 
 }  // namespace
