@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Tokenizer } from '../../src/formats/tokenizer/tokenizer.js'
-import { generate, tokensBy } from '../../src/trained/generate.js'
+import { generate, tokensBy, type GenerateOptions } from '../../src/trained/generate.js'
+import { refused } from '../support/codes.js'
 import { smallTokenizer } from '../formats/support/small-tokenizer.js'
 
 /** What is generated after the prompt if the model gives these tokens one after another. */
@@ -48,6 +49,50 @@ describe('What is generated', () => {
     expect(written(json, 'aé', [byte(0x80), vocab['a']!])).to.equal('\ufffda')
     // A byte-level tokenizer has a token for each byte, of its number.
     expect(written(smallTokenizer(), 'é', [0xc3, 0xbc, 0x80])).to.equal('ü\ufffd')
+  })
+
+  describe('is drawn', () => {
+    const LETTERS = ['a', 'b', 'c', 'd']
+    // Probabilities of 0.4, 0.3, 0.2 and 0.1 at temperature 1.
+    const next = () => Float32Array.of(0.3, 0.4, 0.1, 0.2).map(Math.log)
+    const decode = (tokens: readonly number[]) => tokens.map((token) => LETTERS[token]).join('')
+    const model = { encode: () => [0], decode, next, context: 9 }
+    const letters = (options: GenerateOptions) => {
+      const text = generate(model, 'a', { length: 2000, ...options })
+      return LETTERS.map((letter) => text.split(letter).length - 1)
+    }
+    const near = (found: readonly number[], shares: readonly number[]) =>
+      found.forEach((count, i) => expect(count / 2000, LETTERS[i]).closeTo(shares[i]!, 0.04))
+
+    it('among all', () => near(letters({}), [0.3, 0.4, 0.1, 0.2]))
+    it('among the likeliest so many', () => {
+      near(letters({ topK: 2 }), [3 / 7, 4 / 7, 0, 0])
+      expect(letters({ topK: 1 })).to.deep.equal([0, 2000, 0, 0])
+      expect(letters({ topK: 9 })).to.deep.equal(letters({}))
+    })
+    it('among the likeliest whose probabilities come to a share', () => {
+      near(letters({ topP: 0.75 }), [3 / 9, 4 / 9, 0, 2 / 9])
+      near(letters({ topP: 0.65 }), [3 / 7, 4 / 7, 0, 0])
+      expect(letters({ topP: 1e-9 })).to.deep.equal([0, 2000, 0, 0])
+    })
+    it('among those of the share that are so many, of which the share is', () =>
+      // Of the three likeliest the first two are 7/9.
+      near(letters({ topK: 3, topP: 0.77 }), [3 / 7, 4 / 7, 0, 0]))
+    it('after the temperature', () => near(letters({ temperature: 0.5, topK: 2 }), [9 / 25, 16 / 25, 0, 0]))
+    it('until a text comes, which is left out', () => {
+      const text = generate(model, 'a', { length: 2000 })
+      expect(text).to.include('cd')
+      expect(generate(model, 'a', { length: 2000, stop: 'cd' })).to.equal(text.slice(0, text.indexOf('cd')))
+      expect(generate(model, 'a', { length: 20, stop: 'abcdabcdabcd' })).to.equal(text.slice(0, 20))
+    })
+    for (const [name, value] of [
+      ['topK', 0],
+      ['topP', 0],
+      ['topP', 1.1],
+      ['stop', '']
+    ] as const)
+      it(`but not with ${name}: ${JSON.stringify(value)}`, () =>
+        refused('INVALID_OPTION', () => generate(model, 'a', { [name]: value }), name))
   })
 
   it('is decoded alone where it changes what the prompt is decoded to', () => {

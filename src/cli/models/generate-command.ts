@@ -10,6 +10,9 @@ interface GenerateFlags extends ModelFlags, CommonFlags {
   readonly length: number
   readonly context?: number
   readonly temperature: number
+  readonly topK?: number
+  readonly topP: number
+  readonly stop?: string
   readonly seed: number
 }
 
@@ -25,6 +28,9 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
       realNumber('--temperature'),
       1
     )
+    .option('--top-k <tokens>', 'draw among so many of the likeliest alone (all)', wholeNumber('--top-k'))
+    .option('--top-p <number>', 'draw among the likeliest whose probabilities come to this', realNumber('--top-p'), 1)
+    .option('--stop <text>', 'end where this text comes, such as <|endoftext|>')
     .option('--seed <number>', 'seeds the random choice of characters', wholeNumber('--seed'), 0)
     .action(async (file: string, prompt: string, flags: GenerateFlags) =>
       finish(await withFlagsOf(command, runGenerate(file, prompt, flags)))
@@ -35,10 +41,11 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
 async function runGenerate(
   file: string,
   prompt: string,
-  { length, context, temperature, seed, json = false, ...flags }: GenerateFlags
+  { length, context, temperature, topK, topP, stop, seed, json = false, ...flags }: GenerateFlags
 ): Promise<ExitCode> {
   const model = await loadModel(file, { ...(await readingOptions(flags)), ...(context !== undefined && { context }) })
-  const text = model.generate(prompt, { length, temperature, seed })
+  const ways = { temperature, topP, ...(topK !== undefined && { topK }), ...(stop !== undefined && { stop }) }
+  const text = model.generate(prompt, { length, seed, ...ways })
   process.stdout.write(json ? `${JSON.stringify({ file, prompt, text })}\n` : `${externalLines(prompt)}${externalLines(text)}\n`)
   return EXIT.done
 }

@@ -16,12 +16,16 @@ describe('arbalest generate', () => {
     await job.finished
     await job.model.save(file)
     const generate = (...flags: string[]) => run(['generate', file, 'ab', '--length', '30', ...flags])
-    const [first, again, other] = [await generate(), await generate(), await generate('--seed', '4')]
+    const [first, again, other] = [await generate(), await generate(), await generate('--seed', '4', '--top-k', '3', '--top-p', '0.9')]
     expect(first.code, first.stderr).to.equal(0)
     expect(first.stdout).to.match(/^ab[abcd ]{30}\n$/)
     expect(again.stdout).to.equal(first.stdout)
     expect(other.stdout).to.not.equal(first.stdout)
-    expect((await generate('--json')).lines[0]).to.deep.equal({ file, prompt: 'ab', text: first.stdout.slice(2, -1) })
+    const written = await job.model.generate('ab', { length: 30, seed: 4, topK: 3, topP: 0.9 })
+    expect(other.stdout).to.equal(`ab${written}\n`)
+    const text = first.stdout.slice(2, -1)
+    const ended = text.slice(0, text.indexOf(text.slice(9, 12)))
+    expect((await generate('--json', '--stop', text.slice(9, 12))).lines[0]).to.deep.equal({ file, prompt: 'ab', text: ended })
     expect((await run(['generate', file, 'xyz'])).stderr).to.match(/^INVALID_OPTION: prompt: .*x/)
     expect((await run(['predict', file, 'ab'])).stderr).to.match(
       /^INVALID_OPTION: inputs: received "ab"; model gpt takes samples \(8\), .*arbalest generate/
