@@ -133,10 +133,12 @@ export class RunLoop {
       await this.#loseHosts()
       const { failure } = this.#training
       if (failure) await this.#failSaved(failure.error, () => this.#save('idle'))
-      const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
+      const endsEarly = stop.aborted || this.#training.seconds >= settings.until.seconds
+      const measures = round >= due || endsEarly
       // A user who stops the run may kill it before the measurement has ended: save the training first, and wait for the disk rather than skip that.
       if (stop.aborted) await checkpoints?.settled()
       if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save('idle')
+      if (endsEarly) await this.#training.endBefore(round)
       if (measures) [measured, ended] = await this.#evaluate({ unplanned: round < due })
       if (!ended && round < this.#training.schedule.rounds) await this.#changePopulation(round)
       this.#training.emitDecisions(await this.#options.actors.synchroniser.ask.status())

@@ -92,6 +92,16 @@ export class TrainingLoop {
     await supervisor.askWith({ deadline: Infinity }).train()
   }
 
+  /** The run ends before this round, at which all learners rest, and earlier than its schedule says: they push the updates that they still have. */
+  async endBefore(round: number): Promise<void> {
+    const { actors, run } = this.#options
+    const { rule } = run.settings
+    if (rule.kind !== 'asynchronous' || rule.exchange.kind !== 'push' || rule.exchange.push === 1) return
+    const { iterations } = await actors.synchroniser.ask.status()
+    await actors.synchroniser.ask.follow({ ...this.#schedule, iterations })
+    await this.gather(round)
+  }
+
   /** Trains from a round until a later one, or an earlier one than that if the run is stopped, its time is over or it shall be changed. Returns the round. */
   async trainUntil(round: number, from: number): Promise<number> {
     const { synchroniser } = this.#options.actors

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
-import { ruleNames, train, type TrainOptions } from '../../src/index.js'
+import { modelNamed, ruleNames, train, type TrainOptions } from '../../src/index.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
+import { initialParameters } from '../../src/model/initialise.js'
 import { largestDifference } from '../engine/support/small-training.js'
 import { faultsOf } from '../../src/errors.js'
 import { thrown } from '../support/thrown.js'
@@ -95,6 +97,16 @@ describe('training under every rule', () => {
       )
       expect(together).to.equal(apart)
     }
+  })
+
+  it('downpour that is stopped ends with all that its learners have not pushed', async () => {
+    const synchroniser = { name: 'downpour', pushPeriod: 10_000, fetchPeriod: 10_000 } as const
+    const stopped = job({ synchroniser, until: { epochs: 1000 }, logEvery: 20 })
+    stopped.once('progress', () => stopped.stop())
+    expect(await stopped.finished).to.include({ reason: 'stopped' })
+    const weights = Object.values(await stopped.model.weights()).flatMap(({ data: values }) => [...values])
+    const initial = initialParameters(predictionGraph(modelNamed('mlp', { input: [1, 28, 28], classes: 10 })), 1)
+    expect(largestDifference(weights, initial)).above(1e-3)
   })
 
   // Without a bound a learner that starts first takes all of a short run's iterations before the other one reaches its death.
