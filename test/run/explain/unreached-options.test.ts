@@ -15,8 +15,25 @@ describe('What a run does not come to', () => {
     expect(told({ average: { name: 'swa', startEpoch: 3 } })).to.deep.equal([
       'average.startEpoch: received 3; the run has 2 epochs: nothing is averaged, and the central model itself is evaluated'
     ])
-    expect(told({ average: { name: 'lawa', startEpoch: 2 } })).to.deep.equal([])
+    expect(told({ average: { name: 'lawa', period: 2.5 } })).to.deep.equal([
+      'average.period: received 2.5; the run has 2 epochs: nothing is averaged, and the central model itself is evaluated'
+    ])
+    expect(told({ average: { name: 'lawa', startEpoch: 2, period: 3 } })).to.deep.equal([])
+    expect(told({ average: { name: 'swa', period: 2 } })).to.deep.equal([])
     expect(told({ average: 'ema' })).to.deep.equal([])
+  })
+
+  it('is what its rule begins with after its end', () => {
+    expect(told({ synchroniser: { name: 'polyak-ruppert', startEpoch: 2 } })).to.deep.equal([
+      'synchroniser.startEpoch: received 2; the run has 2 epochs: no rounds are averaged'
+    ])
+    expect(told({ synchroniser: { name: 'post-local-sgd', startEpoch: 100 } })).to.deep.equal([
+      'synchroniser.startEpoch: received 100; the run has 2 epochs: the learners average in every iteration to the end'
+    ])
+    for (const name of ['polyak-ruppert', 'post-local-sgd'] as const) {
+      expect(told({ synchroniser: { name, startEpoch: 1.9 } })).to.deep.equal([])
+      expect(told({ synchroniser: name })).to.deep.equal([])
+    }
   })
 
   it('is the learning rate after a warm-up that is longer than the run', () => {
