@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { takesUpdates } from '../rules/parameter-server.js'
-import { namedRule, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
+import { namedRule, NO_RULES, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type CheckedOptions } from '../schema/group.js'
 import { jsonFromText } from '../schema/from-text.js'
@@ -30,11 +30,8 @@ export interface OwnRuleOptions {
   readonly options?: unknown
 }
 
-const DDP = 'what DistributedDataParallel does is ssgd'
-const RULES_ELSEWHERE = { ddp: DDP, allreduce: DDP, horovod: DDP }
-
 /** A URL by itself is meant to be that of a module. */
-const synchroniser = either([orShort(oneOf(ruleNames, RULES_ELSEWHERE), namedRule, 'name'), ownRule], (value) =>
+const synchroniser = either([orShort(oneOf(ruleNames, NO_RULES), namedRule, 'name'), ownRule], (value) =>
   typeof value === 'object' && value !== null && ('module' in value || 'href' in value) ? 1 : 0
 )
 

@@ -52,6 +52,12 @@ export type NamedRule =
   | ({ readonly name: 'hogwild' } & BoundOptions)
   | ({ readonly name: 'parameter-server' } & ParameterServerOptions)
 
+const DDP = 'what DistributedDataParallel does is ssgd'
+const AVERAGE = 'that is an average for evaluation beside any rule: use average (--average)'
+
+/** Names that one may know from elsewhere, or of what is no rule here. */
+export const NO_RULES = { ddp: DDP, allreduce: DDP, horovod: DDP, ema: AVERAGE, swa: AVERAGE, lawa: AVERAGE }
+
 const NAME = {
   text: `how the learners are kept together: ${ruleNames.join(', ')}`,
   flag: '--sync, --synchroniser <rule>',
@@ -67,11 +73,10 @@ const named = (name: RuleName): OptionGroup => {
 }
 
 /** `sma` if the name is omitted. */
-export const namedRule = variants('name', Object.fromEntries(ruleNames.map((name) => [name, named(name)])), 'sma') as Schema as Schema<
-  NamedRule,
-  { readonly name: RuleName }
-> &
-  Choices
+export const namedRule = variants('name', Object.fromEntries(ruleNames.map((name) => [name, named(name)])), {
+  usual: 'sma',
+  hints: NO_RULES
+}) as Schema as Schema<NamedRule, { readonly name: RuleName }> & Choices
 
 /** Throws INVALID_OPTION and UNKNOWN_NAME, with every fault. */
 export function ruleOf(rule: RuleName, options: object, context: RuleContext): GroupRule {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { FromText } from './from-text.js'
-import { oneOf, type Schema } from './values.js'
+import { oneOf, type NameList, type Schema } from './values.js'
 
 /** What is told of an option beside its type. Its docstring tells more: it is for editors and for docs/api. */
 export interface About {
@@ -101,14 +101,14 @@ function given(options: object): object {
 export function variants<const Groups extends Readonly<Record<string, OptionGroup>>>(
   key: string,
   groups: Groups,
-  usual?: keyof Groups & string
+  { usual, hints }: { readonly usual?: keyof Groups & string; readonly hints?: NameList['hints'] } = {}
 ): Schema<GivenOptions<Groups[keyof Groups]>, CheckedOptions<Groups[keyof Groups]>> & Choices {
   const names = Object.keys(groups)
   const fix = `give an object with ${key} and its options; ${key} is one of ${names.join(', ')}`
   // Of an unknown variant nothing else can be checked.
   const unknown = v.pipe(
     v.custom(isObject, fix),
-    v.looseObject({ [key]: v.pipe(v.unknown(), oneOf(names)) }, `choose one of ${names.join(', ')}`)
+    v.looseObject({ [key]: v.pipe(v.unknown(), oneOf(names, hints)) }, `choose one of ${names.join(', ')}`)
   )
   const choose = (value: unknown): Schema => {
     const { [key]: name = usual } = Object(value) as Readonly<Record<string, unknown>>
