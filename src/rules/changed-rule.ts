@@ -17,6 +17,8 @@ export function changedRule(rule: GroupRule, { alpha, momentum, period }: RuleCh
   }
   const changed = { ...central, alpha: alpha === undefined ? central.alpha : alpha, momentum: momentum ?? central.momentum }
   const unstable = instabilityOf(changed, learners)
+  if (unstable && alpha === undefined && momentum !== undefined)
+    throw invalidOption('momentum', momentum, `${unstable}, and alpha is ${changed.alpha}: set a lower alpha too`)
   if (unstable) throw invalidOption('alpha', changed.alpha, unstable)
   return { ...common, central: changed }
 }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import type { RuleChange } from '../../src/engine/contract.js'
+import { changedRule } from '../../src/rules/changed-rule.js'
 import { ownRule } from '../../src/rules/own-rule.js'
 import { ruleNames, ruleOf } from '../../src/rules/rules.js'
 import { thrown } from '../support/thrown.js'
@@ -49,6 +51,16 @@ describe('the rules', () => {
     expect(ruleOf('post-local-sgd', { startEpoch: 3 }, RUN)).to.include({ from: 30, period: 8 })
     expect(ruleOf('post-local-sgd', {}, RUN)).to.include({ from: 50 })
     expect(ruleOf('polyak-ruppert', { startEpoch: 2.5 }, RUN)).to.deep.include({ central: { kind: 'mean', from: 25 } })
+  })
+
+  it('refuse a change after which averaging would not be stable by the number that was given', () => {
+    const rule = ruleOf('sma', { alpha: 0.6, syncMomentum: 0.9 }, RUN)
+    const told = (change: RuleChange): string => thrown(() => changedRule(rule, change, 4)).message
+    expect(told({ momentum: 0 })).to.equal(
+      'momentum: received 0; with 4 learners averaging is stable below 0.4000, and alpha is 0.6: set a lower alpha too'
+    )
+    for (const change of [{ alpha: 0.7 }, { alpha: 0.7, momentum: 0 }]) expect(told(change)).to.match(/^alpha: received 0\.7; /)
+    expect(changedRule(rule, { alpha: 0.3, momentum: 0 }, 4)).to.deep.include({ central: { kind: 'sma', alpha: 0.3, momentum: 0 } })
   })
 
   it('bound how far apart learners may be', () => {
