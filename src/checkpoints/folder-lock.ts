@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { lockFile } from '../engine/file-lock.js'
 import { ArbalestError, messageOf, warn } from '../errors.js'
 import { openFile } from '../node.js'
-import { hasEnded, holderIn, nameOf, thisProcess, type LockHolder } from './lock-holder.js'
+import { hasEnded, holderIn, isThisProcess, nameOf, thisProcess, type LockHolder } from './lock-holder.js'
 
 /** The locked file; it names the process that holds it. */
 const LOCKED = '.lock'
@@ -60,18 +60,32 @@ export class FolderLock implements AsyncDisposable {
     }
   }
 
-  /** The file is deleted while it is locked: later it may be another run's. A failure is a warning only: the run that ends has its model. */
+  /**
+   * The file is deleted while it is locked: later it may be another run's, as it is now where the folder was moved and another one made. A failure is a warning only: the run
+   * that ends has its model.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     const path = this.#path
     this.#path = undefined
     try {
-      if (path !== undefined) await rm(path, { force: true })
+      if (path !== undefined && !isAnothers(holderIn((await textOf(path)) ?? ''))) await rm(path, { force: true })
     } catch (error) {
       warn(`could not delete ${path} (${messageOf(error)})`)
     } finally {
       await this.#handle?.close()
     }
   }
+}
+
+/** Another process that holds the folder. A run finds one in its own folder's place where that was moved and the other run has made a new one. */
+export async function otherHolderOf(folder: string): Promise<LockHolder | undefined> {
+  const text = (await textOf(join(folder, LOCKED))) ?? (await textOf(join(folder, EXISTING))) ?? ''
+  const holder = holderIn(text)
+  return isAnothers(holder) ? holder : undefined
+}
+
+function isAnothers(holder: LockHolder | undefined): boolean {
+  return holder !== undefined && !isThisProcess(holder)
 }
 
 async function openForOwner(folder: string, path: string): Promise<FileHandle> {

@@ -42,9 +42,14 @@ export function holderIn(text: string): LockHolder | undefined {
 /** As a message names it. */
 export function nameOf(holder: LockHolder | undefined): string {
   if (!holder) return 'a process of unknown number'
-  const { pid, host, since, process: there } = holder
-  const isThis = pid === process.pid && there !== null && isDeepStrictEqual(there, identityOf('self'))
+  const { pid, host, since, process: identity } = holder
+  const isThis = identity !== null && isThisProcess(holder)
   return printable(`process ${pid} on ${host}${isThis ? ', this one' : ''}, since ${since}`)
+}
+
+/** Whether it is this process, as far as the system tells processes apart. */
+export function isThisProcess({ pid, process: identity }: LockHolder): boolean {
+  return pid === process.pid && isDeepStrictEqual(identity, identityOf('self'))
 }
 
 /** Whether the process is known to have ended; false where that cannot be known from here, as of a process on another machine or in another container. */

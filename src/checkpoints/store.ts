@@ -7,7 +7,8 @@ import { makeFolder } from '../formats/write-file.js'
 import { openFile } from '../node.js'
 import type { Monitored } from '../options/until.js'
 import { Checkpoint } from './checkpoint.js'
-import { FolderLock } from './folder-lock.js'
+import { FolderLock, otherHolderOf } from './folder-lock.js'
+import { nameOf } from './lock-holder.js'
 import { MANIFEST, readManifest, writeManifest } from './manifest.js'
 import { isWorthMore, worthInManifest, type Worth } from './model-worth.js'
 import { isPlanned, type RunState } from './run-state.js'
@@ -168,6 +169,7 @@ export class CheckpointStore implements AsyncDisposable {
       await mkdir(unfinished)
       for (const [name, write] of Object.entries(files)) await write(join(unfinished, name))
       await writeManifest(unfinished, Object.keys(files), { iteration, ...about })
+      await this.#refuseOther(final)
       await this.#putInPlace(unfinished, final)
       await syncFolder(this.folder)
     } catch (cause) {
@@ -199,6 +201,14 @@ export class CheckpointStore implements AsyncDisposable {
   #pathOf(iteration: number): string {
     return join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
   }
+  /** Throws WRITE_FAILED where another run holds the folder: it would find checkpoints of this one among its own. */
+  async #refuseOther(final: string): Promise<void> {
+    const other = await otherHolderOf(this.folder)
+    if (!other) return
+    const message = `${printable(final)}: it is not written; the folder of this run was moved, and another run has made a new one in its place (${nameOf(other)}): start this one again with checkpoint.dir where its folder is now`
+    throw new ArbalestError('WRITE_FAILED', message, { data: { file: final, pid: other.pid, host: other.host } })
+  }
+
 
   /** WRITE_FAILED, with what the checkpoint needs and the one before it, which is whole. */
   async #noRoom(final: string, error: unknown, needed: number | undefined): Promise<ArbalestError> {

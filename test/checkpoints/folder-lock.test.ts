@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
-import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -149,6 +149,21 @@ describe('The lock of a folder', function () {
     await using _other = await holdFolder(dir)
     await held[Symbol.asyncDispose]()
     expect(existsSync(join(dir, '.lock'))).to.equal(true)
+  })
+
+  it('is left to the run that has made a folder in the place of one that was moved, as is the folder', async () => {
+    const place = join(dir, 'run')
+    const store = await CheckpointStore.open(place)
+    await rename(place, join(dir, 'moved'))
+    const { child } = await inProcess(HOLDER(place))
+    try {
+      const write = () => store.write({ iteration: 7, files: {}, state: {} })
+      await refused('WRITE_FAILED', write, place, 'moved', `process ${child.pid} on ${hostname()}`)
+      await store[Symbol.asyncDispose]()
+      expect(await readdir(place)).to.deep.equal(['.lock'])
+    } finally {
+      await killed(child)
+    }
   })
 
   it('ends with a warning where its file cannot be deleted, as on a disk that can only be read by now', async () => {
