@@ -140,11 +140,12 @@ async function sizeOf(path: string): Promise<number> {
   return found.size
 }
 
-/** A missing file means that the checkpoint is damaged; a file that the system does not let us read may be whole. */
+/** A missing file, or one on a bad part of the disk, means that the checkpoint is damaged; a file that the system does not let us read may be whole. */
 function unread(path: string, cause: unknown): ArbalestError {
-  return (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    ? corruptFile(path, { where: 'file', expected: 'one', found: 'none', cause })
-    : unreadableFile(path, cause)
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT') return corruptFile(path, { where: 'file', expected: 'one', found: 'none', cause })
+  if (code === 'EIO') return corruptFile(path, { where: 'file', expected: 'its bytes', found: 'an error of the disk (EIO)', cause })
+  return unreadableFile(path, cause, 'let this user read it, or name another checkpoint')
 }
 
 function checked(path: string, value: unknown): Manifest {

@@ -83,7 +83,7 @@ async function checkpointOf(
 
 async function namedCheckpoint(folder: string, asGiven: string): Promise<Checkpoint> {
   if (existsSync(join(folder, MANIFEST))) return Checkpoint.open(folder)
-  const [newest] = await checkpointsIn(folder).catch(() => [])
+  const [newest] = await checkpointsIn(folder)
   const fix = newest
     ? `it is a folder of checkpoints; name one of them, such as ${newest.folder}`
     : "no checkpoint is there; use 'auto', 'never', or the path of one, such as runs/lenet/checkpoint-000000000500"

@@ -62,7 +62,10 @@ export async function isCheckpointIn(folder: string, checkpoint: string): Promis
   return NAME.test(basename(path)) && dirname(path) === (await realpath(folder))
 }
 
-/** The newest whole checkpoint of a folder for which `check` does not throw; undefined if there is none. Calls `refused` for each newer one. */
+/**
+ * The newest whole checkpoint of a folder for which `check` does not throw; undefined if there is none. Calls `refused` for each newer one. Throws DATA_NOT_FOUND for one
+ * that cannot be read: it may be whole, and a run that went on from an earlier one would train anew what it has.
+ */
 export async function newestWhole(
   folder: string,
   refused: (folder: string, error: ArbalestError) => void,
@@ -74,7 +77,7 @@ export async function newestWhole(
       check(checkpoint)
       return checkpoint
     } catch (error) {
-      if (!(error instanceof ArbalestError)) throw error
+      if (!(error instanceof ArbalestError) || error.code === 'DATA_NOT_FOUND') throw error
       refused(found.folder, error)
     }
   }
@@ -166,10 +169,10 @@ export class CheckpointStore implements AsyncDisposable {
     const final = this.#pathOf(iteration)
     const unfinished = this.#temporary(final)
     try {
+      await this.#refuseOther(final)
       await mkdir(unfinished)
       for (const [name, write] of Object.entries(files)) await write(join(unfinished, name))
       await writeManifest(unfinished, Object.keys(files), { iteration, ...about })
-      await this.#refuseOther(final)
       await this.#putInPlace(unfinished, final)
       await syncFolder(this.folder)
     } catch (cause) {
@@ -198,9 +201,6 @@ export class CheckpointStore implements AsyncDisposable {
     }
   }
 
-  #pathOf(iteration: number): string {
-    return join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
-  }
   /** Throws WRITE_FAILED where another run holds the folder: it would find checkpoints of this one among its own. */
   async #refuseOther(final: string): Promise<void> {
     const other = await otherHolderOf(this.folder)
@@ -209,6 +209,9 @@ export class CheckpointStore implements AsyncDisposable {
     throw new ArbalestError('WRITE_FAILED', message, { data: { file: final, pid: other.pid, host: other.host } })
   }
 
+  #pathOf(iteration: number): string {
+    return join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
+  }
 
   /** WRITE_FAILED, with what the checkpoint needs and the one before it, which is whole. */
   async #noRoom(final: string, error: unknown, needed: number | undefined): Promise<ArbalestError> {

@@ -1,6 +1,6 @@
 import { checkpointsIn, newestWhole } from '../checkpoints/store.js'
 import { checkSound } from '../checkpoints/resume.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import type { Settings } from '../options/settings.js'
 
 /** How much lower a rate is to be tried: a tenth, and at most what optimisers usually begin with. */
@@ -28,7 +28,7 @@ export async function withWayOn(
   const way =
     checkpoint === undefined
       ? 'the run keeps no checkpoint to go back to: name a folder, checkpoint (--checkpoint-dir)'
-      : await wayFrom(checkpoint.dir, onNaN?.learningRateFactor)
+      : await wayFrom(checkpoint.dir, onNaN?.learningRateFactor).catch(messageOf)
   return new ArbalestError(error.code, `${error.message}; ${way}`, { cause: error, data: error.data })
 }
 

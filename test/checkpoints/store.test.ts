@@ -227,6 +227,17 @@ describe('The store of checkpoints', function () {
     )
   })
 
+  it('is not gone on from an earlier one where the newest may be whole and cannot be read', async () => {
+    await using store = await CheckpointStore.open(dir)
+    await store.write(contents(1))
+    const newest = await store.write(contents(2))
+    await chmod(folder.path, 0o755)
+    await chmod(newest, 0)
+    await unprivileged(
+      async () => void (await refused('DATA_NOT_FOUND', () => newestWhole(dir, () => {}), newest, 'EACCES', 'let this user read it'))
+    )
+  })
+
   it('is one run at a time', async () => {
     await using store = await CheckpointStore.open(dir)
     await refused('INVALID_STATE', () => CheckpointStore.open(dir), store.folder, 'another run')
