@@ -287,7 +287,8 @@ async function clearing(what: string, clear: () => Promise<void>): Promise<void>
 
 async function copySynced(from: string, to: string): Promise<void> {
   await copyFile(from, to)
-  await using handle = await openFile(to, 'r+')
+  // The copy has the permissions of the original, which may be kept from being written.
+  await using handle = await openFile(to)
   await handle.sync()
 }
 

@@ -238,6 +238,18 @@ describe('The store of checkpoints', function () {
     )
   })
 
+  it('is copied to another folder, also from an archive that nobody may write into', async () => {
+    await chmod(folder.path, 0o777)
+    await unprivileged(async () => {
+      await using store = await CheckpointStore.open(dir)
+      const archived = await store.write(contents(7))
+      for (const name of await readdir(archived)) await chmod(join(archived, name), 0o400)
+      await using other = await CheckpointStore.open(join(folder.path, 'other'))
+      await other.copy(archived)
+      await Checkpoint.open(join(other.folder, basename(archived)))
+    })
+  })
+
   it('is one run at a time', async () => {
     await using store = await CheckpointStore.open(dir)
     await refused('INVALID_STATE', () => CheckpointStore.open(dir), store.folder, 'another run')
