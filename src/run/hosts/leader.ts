@@ -131,11 +131,11 @@ export class Leader {
     }
   }
 
-  /** The answer of another host to a call of its learners. Rejects when it is lost. */
+  /** The answer of another host to a call of its learners. Rejects when it is lost, and when the run ends by the failure of any host. */
   ask(rank: number, method: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#failure) return Promise.reject(this.#failure)
     const calls = this.#calls.get(rank)
-    if (!calls) return Promise.reject(new ArbalestError('HOST_LOST', `hosts: rank ${rank} is lost`, { data: { rank } }))
-    return Promise.race([calls.ask(method, args), this.failed])
+    return calls?.ask(method, args) ?? Promise.reject(new ArbalestError('HOST_LOST', `hosts: rank ${rank} is lost`, { data: { rank } }))
   }
 
   /** Lets the others prepare the run. Rejects with HOSTS_DIFFER if one of them has other options, or a hub another version. */
@@ -242,7 +242,9 @@ export class Leader {
     const isNeeded = this.#host.hubs.includes(rank)
     if (!this.#goesOn || this.#ended || isNeeded || !this.#isLostAlone(rank)) {
       this.#failure ??= error
-      return this.#failed.reject(error)
+      // A race of each ask against `failed` would keep every answer until the end of the run.
+      for (const calls of this.#calls.values()) calls.lose(this.#failure)
+      return this.#failed.reject(this.#failure)
     }
     this.#lost.push({ rank, error })
     this.#answers.get(rank)?.reject(error)
