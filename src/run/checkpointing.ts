@@ -99,8 +99,11 @@ export async function startCheckpointing(
 }
 
 function summaryOf({ folder, state }: Resumption): CheckpointSummary & { readonly folder: string } {
-  const interventions = state.interventions?.length ?? 0
-  return { folder, iteration: state.iteration, interventions, evaluators: measuredHere(state) ? 'measured' : 'idle' }
+  return { folder, ...summaryAt(state, measuredHere(state) ? 'measured' : 'idle') }
+}
+
+function summaryAt({ iteration, interventions = [] }: LoopState, evaluators: EvaluatorsState): CheckpointSummary {
+  return { iteration, interventions: interventions.length, evaluators }
 }
 
 /**
@@ -138,7 +141,7 @@ export class Checkpointing {
    * copy or to write becomes an event; the run goes on. Rejects if another host is lost meanwhile: the caller takes it again without that host, if the others can go on.
    */
   async take(state: LoopState, evaluators: EvaluatorsState): Promise<void> {
-    const summary: CheckpointSummary = { iteration: state.iteration, interventions: state.interventions?.length ?? 0, evaluators }
+    const summary = summaryAt(state, evaluators)
     // Waits for the disk rather than to skip a measured model: it may be the best, or the last.
     if (evaluators === 'measured') await this.#underWay?.done
     if (covers(this.#newest, summary) || covers(this.#underWay, summary)) return
@@ -164,7 +167,8 @@ export class Checkpointing {
     await this.take(state, evaluators)
     const written = async () => {
       await this.settled()
-      if (this.#newest?.iteration === state.iteration) return this.#newest.folder
+      // One of this iteration may be from before a change that a program has made since.
+      if (this.#newest && covers(this.#newest, summaryAt(state, evaluators))) return this.#newest.folder
       throw this.#lastError ?? new ArbalestError('WRITE_FAILED', `checkpoint: there is none of iteration ${state.iteration}`)
     }
     const folder = written()

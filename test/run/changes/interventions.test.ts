@@ -6,7 +6,7 @@ import { batchNorm2d, conv2d, defineModel, flatten, linear } from '../../../src/
 import { checkpointsIn } from '../../../src/checkpoints/store.js'
 import type { Dataset } from '../../../src/data/dataset.js'
 import { loadModel } from '../../../src/trained/load-model.js'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IntervenedEvent } from '../../../src/observe/events.js'
@@ -426,6 +426,23 @@ describe('the actors of a run', () => {
       expect((await model.evaluate(options.data as Dataset)).testAccuracy).to.equal(testAccuracy)
       job.stop()
       await job.finished
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('are refused a checkpoint that cannot be written, also where there is one of the same iteration without the last change', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
+    try {
+      const dir = join(folder, 'run')
+      await talkedTo({ checkpoint: { dir } }, async ({ actors: { synchroniser, checkpoints } }) => {
+        await synchroniser.ask.pause()
+        await checkpoints.ask.save()
+        renameSync(dir, join(folder, 'moved'))
+        await synchroniser.ask.set({ learningRate: { factor: 0.5 } })
+        await refused('WRITE_FAILED', () => checkpoints.ask.save(), dir)
+        synchroniser.tell.resume()
+      })
     } finally {
       rmSync(folder, { recursive: true })
     }
