@@ -1,6 +1,6 @@
 // Hosts of one process, each with the thread of its link: messages between all of them at once, sums of buckets over many rounds, ends that
-// they agree on, hosts that go, whose loss the others must see, or after which they go on, groups of learners over hosts, and measurements
-// of links. Some links are sealed, and one host there sends wrong messages.
+// they agree on, hosts that go, whose loss the others must see, or after which they go on, unless one of these is silent, groups of learners
+// over hosts, and measurements of links. Some links are sealed, and one host there sends wrong messages.
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
@@ -29,12 +29,15 @@ namespace arbalest::stress {
 namespace {
 
 constexpr double kDeadline = 60, kPatience = 60;
+// Of hosts of which one will be silent: some beats.
+constexpr double kShortDeadline = 3;
 
 struct Plan {
   std::string name;
   int hosts = 2;
   int messages = 0;
-  int lost = -1;  // the host that goes in the middle
+  int lost = -1;    // the host that goes in the middle
+  int silent = -1;  // the host that is heard no more from then on
   bool shrinks = false, sealed = false;
 
   std::unique_ptr<Link> open(int rank) const {
@@ -54,14 +57,17 @@ class Host {
   Host(const Plan& plan, int rank)
       : plan_(plan),
         rank_(rank),
-        thread_([plan, rank] { return plan.open(rank); }, kDeadline),
+        thread_([plan, rank] { return plan.open(rank); }, plan.silent >= 0 ? kShortDeadline : kDeadline),
         messages_(std::make_unique<HostMessages>(thread_)) {}
 
   void run() {
     try {
       thread_.wait_until_open();
       for (int number = 0; number < plan_.messages; ++number) {
-        if (rank_ == plan_.lost && number == plan_.messages / 2) return;
+        if (rank_ == plan_.lost && number == plan_.messages / 2) {
+          if (plan_.silent >= 0) ThreadsLink::cut_off(plan_.name, plan_.silent);
+          return;
+        }
         exchange(number);
       }
       expect(plan_.lost < 0 || plan_.shrinks, "a host that went was not missed");
@@ -70,7 +76,8 @@ class Host {
       messages_.reset();
       thread_.end(kPatience);
     } catch (const Error& error) {
-      expect(plan_.lost >= 0 && !plan_.shrinks && error.code() == "HOST_LOST", error.what());
+      const bool may_fail = plan_.lost >= 0 && (!plan_.shrinks || plan_.silent >= 0);
+      expect(may_fail && error.code() == "HOST_LOST", error.what());
     }
   }
 
@@ -433,6 +440,8 @@ void exchange_messages(Chance& chance, const std::string& name) {
   plan.shrinks = chance.one_in(2);
   plan.sealed = !plan.shrinks && chance.one_in(2);
   if (chance.one_in(3)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
+  // Seldom: it takes the others a whole deadline.
+  if (plan.lost >= 0 && plan.shrinks && plan.hosts > 2 && chance.one_in(50)) plan.silent = (plan.lost + 1) % plan.hosts;
   // All are there before one of them goes.
   std::vector<std::unique_ptr<Host>> hosts;
   for (int rank = 0; rank < plan.hosts; ++rank) hosts.push_back(std::make_unique<Host>(plan, rank));

@@ -134,6 +134,13 @@ class HostsThread {
     std::byte beat{};
     bool ends = false;
   };
+  // The states of the hosts that are left, as they go from one to the other.
+  struct States {
+    Bytes own;
+    uint64_t own_length = 0;
+    std::map<int, uint64_t> lengths;  // of those of the others, by rank
+    std::map<int, Bytes> others;
+  };
   // A client whose receives have been cancelled, and which waits for what is being sent.
   struct Leaving {
     const void* client;
@@ -164,9 +171,11 @@ class HostsThread {
   // After a loss; throws it where the link cannot shrink.
   void recover();
   void take_survivors(const std::vector<int>& former, const std::string& reason);
-  // The states of these clients, and of those of all hosts, by key. Nothing if a further host is lost.
+  // The states of these clients, and of those of all hosts, by key. Nothing if a further host is lost. Throws HOST_LOST where one is
+  // silent.
   Bytes states_of(const std::vector<Listener>& clients);
-  std::optional<std::map<uint64_t, std::map<int, Bytes>>> all_states(const Bytes& own);
+  std::optional<std::map<uint64_t, std::map<int, Bytes>>> all_states(Bytes own);
+  // Whether they are done within the deadline.
   bool wait_for(std::vector<Link::Transfer> transfers);
   std::vector<Listener> listeners() const;
   void sleep();
@@ -212,6 +221,7 @@ class HostsThread {
   std::vector<Link::Transfer> done_;
   std::vector<int> link_ranks_;      // by host
   std::optional<std::string> loss_;  // that has yet to be recovered from
+  States states_;                    // of the last recovery: the link touches them until it shrinks again, or has gone
   std::vector<Peer> peers_;
   std::vector<Leaving> leaving_;
   std::array<size_t, 3> under_way_by_urgency_{};

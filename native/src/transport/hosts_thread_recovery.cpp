@@ -75,32 +75,39 @@ HostsThread::Bytes HostsThread::states_of(const std::vector<Listener>& clients) 
   return all;
 }
 
-std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread::all_states(const Bytes& own) {
+std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread::all_states(Bytes own) {
   const std::vector<int> others = this->others();
-  std::map<int, uint64_t> lengths;
-  std::map<int, Bytes> whole;
-  const uint64_t length = own.size();
-  bool has_come = false;
+  states_ = {};
+  states_.own = std::move(own);
+  states_.own_length = states_.own.size();
+  bool have_come = false;
   ask_link([&] {
     std::vector<Link::Transfer> transfers;
     for (const int host : others) {
       const int rank = link_ranks_[static_cast<size_t>(host)];
-      transfers.push_back(link_->receive(Channel::control, rank, kStateLengthTag, std::as_writable_bytes(std::span(&lengths[host], 1))));
-      transfers.push_back(link_->send(Channel::control, rank, kStateLengthTag, std::as_bytes(std::span(&length, 1))));
+      const auto length = std::as_writable_bytes(std::span(&states_.lengths[host], 1));
+      transfers.push_back(link_->receive(Channel::control, rank, kStateLengthTag, length));
+      transfers.push_back(link_->send(Channel::control, rank, kStateLengthTag, std::as_bytes(std::span(&states_.own_length, 1))));
     }
     if (!wait_for(std::exchange(transfers, {}))) return;
     for (const int host : others) {
       const int rank = link_ranks_[static_cast<size_t>(host)];
-      whole[host].resize(lengths[host]);
-      transfers.push_back(link_->receive(Channel::control, rank, kStateTag, whole[host]));
-      transfers.push_back(link_->send(Channel::control, rank, kStateTag, own));
+      Bytes& state = states_.others[host];
+      state.resize(states_.lengths[host]);
+      transfers.push_back(link_->receive(Channel::control, rank, kStateTag, state));
+      transfers.push_back(link_->send(Channel::control, rank, kStateTag, states_.own));
     }
-    has_come = wait_for(std::move(transfers));
+    have_come = wait_for(std::move(transfers));
   });
-  if (!has_come) return std::nullopt;
-  whole[rank_] = own;
+  if (loss_) return std::nullopt;
+  // One of them is there, and silent: to shrink would not leave it out, but wait for it.
+  if (!have_come)
+    throw Error("HOST_LOST",
+                "hosts: those that are left have not agreed on how to go on within " + std::to_string(static_cast<int>(deadline_)) + " s");
+  States come = std::exchange(states_, {});
+  come.others[rank_] = std::move(come.own);
   std::map<uint64_t, std::map<int, Bytes>> states;
-  for (const auto& [host, bytes] : whole)
+  for (const auto& [host, bytes] : come.others)
     for (size_t at = 0; at < bytes.size();) {
       uint64_t header[2];
       std::memcpy(header, bytes.data() + at, sizeof header);
@@ -114,13 +121,10 @@ std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread
 
 bool HostsThread::wait_for(std::vector<Link::Transfer> transfers) {
   const Clock::time_point begin = Clock::now();
-  while (!transfers.empty() && !loss_) {
+  while (!transfers.empty() && seconds_since(begin) < deadline_) {
     std::vector<Link::Transfer> done;
     link_->poll(done);
     for (const Link::Transfer each : done) std::erase(transfers, each);
-    if (seconds_since(begin) >= deadline_)
-      throw Error("HOST_LOST", "hosts: those that are left have not agreed on how to go on within " +
-                                   std::to_string(static_cast<int>(deadline_)) + " s");
     std::this_thread::sleep_for(kShortestPause);
   }
   return transfers.empty();
