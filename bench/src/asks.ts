@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, usually, type Case } from './cases.js'
+import { chosenCases, rateUnitOf, usually, workOfStep, type Case, type RateUnit } from './cases.js'
 import { startEndlessRun, wholeIteration } from './endless-run.js'
 import { compare, type Comparison, type Contestant } from './pairs.js'
 import { saveResults } from './results.js'
@@ -13,11 +13,11 @@ import { mainThreadTime } from './thread-times.js'
 /** Milliseconds between two asks. */
 const ASK_EVERY = 10
 
-/** One line of `--json`: images a second with and without asks. */
+/** One line of `--json`: work a second with and without asks. */
 interface Result extends Comparison {
   readonly bench: 'asks'
   readonly case: string
-  readonly unit: 'images/s'
+  readonly unit: RateUnit
   readonly asksPerSecond: number
   /** Microseconds of an answer. */
   readonly answer: number
@@ -34,7 +34,7 @@ export const asks: Bench = {
   takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([26, 12, 12, 9, 18, 10, 18, 11], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'not asked', 'ratio', 'quartiles', 'processor', 'quartiles', 'us/answer'])
+    table.row(['case', 'units/s', 'not asked', 'ratio', 'quartiles', 'processor', 'quartiles', 'us/answer'])
     const results: Result[] = []
     for (const one of chosenCases(filters, usually('lenet'))) {
       const result = await measure(one, options)
@@ -57,20 +57,20 @@ export const asks: Bench = {
 }
 
 async function measure(one: Case, options: BenchOptions): Promise<Result> {
-  const { batch, learners } = one
+  const { learners } = one
   const job = await startEndlessRun(one)
   try {
-    const images = batch * learners
-    const undisturbed = new Windows(job, images, false)
-    const asked = new Windows(job, images, true)
+    const work = workOfStep(one)
+    const undisturbed = new Windows(job, work, false)
+    const asked = new Windows(job, work, true)
     // A warm-up.
-    for (const isAsked of [true, false]) await new Windows(job, images, isAsked).run(options.seconds)
+    for (const isAsked of [true, false]) await new Windows(job, work, isAsked).run(options.seconds)
     const compared = await compare(asked, undisturbed, options)
     const shares = asked.processor.map((share, pair) => (share - undisturbed.processor[pair]!) / learners)
     return {
       bench: 'asks',
       case: one.name,
-      unit: 'images/s',
+      unit: rateUnitOf(one.model),
       ...compared,
       asksPerSecond: median(asked.asksPerSecond),
       answer: 1e3 * median(asked.answers),
@@ -86,7 +86,7 @@ async function measure(one: Case, options: BenchOptions): Promise<Result> {
 /** Windows of one run: both sides of the comparison are the same learners. */
 class Windows implements Contestant {
   readonly #job: Job
-  readonly #images: number
+  readonly #work: number
   readonly #asks: boolean
   readonly asksPerSecond: number[] = []
   /** Milliseconds of each answer. */
@@ -94,10 +94,10 @@ class Windows implements Contestant {
   /** Of each window: the processor time of this thread as a share of its time. */
   readonly processor: number[] = []
 
-  /** `images`: of an iteration of all learners. */
-  constructor(job: Job, images: number, isAsked: boolean) {
+  /** `work`: of an iteration of all learners. */
+  constructor(job: Job, work: number, isAsked: boolean) {
     this.#job = job
-    this.#images = images
+    this.#work = work
     this.#asks = isAsked
   }
 
@@ -113,7 +113,7 @@ class Windows implements Contestant {
     const until = await wholeIteration(this.#job)
     const elapsed = (until.at - from.at) / 1000
     if (this.#asks) this.asksPerSecond.push(count / elapsed)
-    return (this.#images * (until.iterations - from.iterations)) / elapsed
+    return (this.#work * (until.iterations - from.iterations)) / elapsed
   }
 
   async #ask(): Promise<void> {

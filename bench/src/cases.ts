@@ -72,11 +72,22 @@ export function usually(model: string): UsualCases {
 const USUAL: UsualCases = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] }
 
 export type WorkUnit = 'images' | 'tokens'
+/** Of training: texts are measured in tokens a second. */
+export type RateUnit = `${WorkUnit}/s`
 
 /** The units of work of a sample: an image, or the tokens of a text. */
 export function unitsOf(model: string): { readonly unit: WorkUnit; readonly perSample: number } {
   const { sample } = workloadOf(model)
   return sample.length === 1 ? { unit: 'tokens', perSample: sample[0]! } : { unit: 'images', perSample: 1 }
+}
+
+export function rateUnitOf(model: string): RateUnit {
+  return `${unitsOf(model).unit}/s`
+}
+
+/** What all learners together train on in one step, in the model's units of work. */
+export function workOfStep({ model, batch, learners }: Pick<Case, 'model' | 'batch' | 'learners'>): number {
+  return batch * learners * unitsOf(model).perSample
 }
 
 export function workloadOf(model: string): Workload {

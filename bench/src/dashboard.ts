@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, usually, type Case } from './cases.js'
+import { chosenCases, rateUnitOf, usually, workOfStep, type Case, type RateUnit } from './cases.js'
 import { startEndlessRun, wholeIteration } from './endless-run.js'
 import { comparison, type Comparison } from './pairs.js'
 import { saveResults } from './results.js'
@@ -24,11 +24,11 @@ interface Share {
   readonly quartiles: readonly [number, number]
 }
 
-/** One line of `--json`: images a second with a page open and with none. */
+/** One line of `--json`: work a second with a page open and with none. */
 interface Result extends Comparison {
   readonly bench: 'dashboard'
   readonly case: string
-  readonly unit: 'images/s'
+  readonly unit: RateUnit
   /** Bytes a second that the page gets. */
   readonly bytesPerSecond: number
   /** What an open page takes of all threads but the learners'. */
@@ -46,7 +46,7 @@ export const dashboard: Bench = {
   takes: ['pairs', 'seconds', 'save'],
   async run(filters, options) {
     const table = new Table([26, 10, 10, 9, 18, 10, 19, 10, 19, 9], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'closed', 'ratio', 'quartiles', 'open', 'quartiles', 'closed', 'quartiles', 'bytes/s'])
+    table.row(['case', 'units/s', 'closed', 'ratio', 'quartiles', 'open', 'quartiles', 'closed', 'quartiles', 'bytes/s'])
     const results: Result[] = []
     for (const one of chosenCases(filters, usually('lenet'))) {
       const result = await measure(one, options)
@@ -72,16 +72,16 @@ export const dashboard: Bench = {
 }
 
 async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Result> {
-  const { batch, learners } = one
+  const { learners } = one
   const plain = await startEndlessRun(one)
   await plain.actors.synchroniser.ask.pause()
   const watched = await startEndlessRun(one, { dashboard: true })
   try {
-    const images = batch * learners
+    const work = workOfStep(one)
     const page = new Page((await watched.dashboard)!)
-    const open = new Windows(watched, images, learners)
-    const closed = new Windows(watched, images, learners)
-    const without = new Windows(plain, images, learners)
+    const open = new Windows(watched, work, learners)
+    const closed = new Windows(watched, work, learners)
+    const without = new Windows(plain, work, learners)
     const bytesPerSecond: number[] = []
     // One after the other, so that all three meet the same machine. The first of each is a warm-up.
     for (let pair = 0; pair <= pairs; pair++) {
@@ -102,7 +102,7 @@ async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Res
     return {
       bench: 'dashboard',
       case: one.name,
-      unit: 'images/s',
+      unit: rateUnitOf(one.model),
       ...comparison(open.rates.slice(1), closed.rates.slice(1)),
       bytesPerSecond: median(bytesPerSecond.slice(1)),
       open: difference(open.shares, closed.shares),
@@ -147,17 +147,17 @@ class Page {
 /** Windows of one run. */
 class Windows {
   readonly #job: Job
-  readonly #images: number
+  readonly #work: number
   readonly #learners: number
-  /** Images a second of each window. */
+  /** Work a second of each window. */
   readonly rates: number[] = []
   /** Of each window: the processor time of all threads but the learners', as a share of the learners' time. */
   readonly shares: number[] = []
 
-  /** `images`: of an iteration of all learners. */
-  constructor(job: Job, images: number, learners: number) {
+  /** `work`: of an iteration of all learners. */
+  constructor(job: Job, work: number, learners: number) {
     this.#job = job
-    this.#images = images
+    this.#work = work
     this.#learners = learners
   }
 
@@ -170,7 +170,7 @@ class Windows {
     const taken = others.reduce((sum, time) => sum + time, 0)
     this.shares.push((1000 * taken) / ((performance.now() - before.at) * this.#learners))
     const until = await wholeIteration(this.#job)
-    this.rates.push((1000 * this.#images * (until.iterations - from.iterations)) / (until.at - from.at))
+    this.rates.push((1000 * this.#work * (until.iterations - from.iterations)) / (until.at - from.at))
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, type Case, type UsualCases } from './cases.js'
+import { chosenCases, rateUnitOf, workOfStep, type Case, type RateUnit, type UsualCases } from './cases.js'
 import { invalidOption } from './errors.js'
 import { measureStep, roundSeconds, type ManyCores, type MeasuredStep } from './many-cores.js'
 import { startOurs } from './ours.js'
@@ -20,7 +20,7 @@ interface Result extends Comparison {
   /** As of throughput, with the number of cores: `lenet b16 k4 f32 c2`. */
   readonly case: string
   readonly peer: 'k1'
-  readonly unit: 'images/s'
+  readonly unit: RateUnit
   /** Memory that a further learner takes, as the run tells it. */
   readonly bytesPerLearner: number
   /** The most that was resident for all learners, without the samples. */
@@ -55,7 +55,7 @@ interface Simulated {
   readonly bench: 'growth'
   readonly case: string
   readonly simulated: ManyCores
-  readonly unit: 'images/s'
+  readonly unit: RateUnit
   readonly value: number
   readonly ratio: number
 }
@@ -89,7 +89,7 @@ async function measure(cases: readonly Case[], cores: readonly number[], { pairs
         bench: 'growth',
         case: `${one.name} c${cores.length}`,
         peer: 'k1',
-        unit: 'images/s',
+        unit: rateUnitOf(one.model),
         ...comparison(rates[i]!, alone),
         bytesPerLearner: Number(bytesPerLearner),
         residentBytes: Number(residentBytes)
@@ -110,13 +110,13 @@ function byModel(cases: readonly Case[]): readonly (readonly Case[])[] {
   return [...groups.values()]
 }
 
-function simulate(cases: readonly Case[], step: MeasuredStep, host: ManyCores): readonly Simulated[] {
-  const rate = ({ batch, learners }: Pick<Case, 'batch' | 'learners'>): number => (batch * learners) / roundSeconds(learners, step, host)
+export function simulate(cases: readonly Case[], step: MeasuredStep, host: ManyCores): readonly Simulated[] {
+  const rate = (one: Case): number => workOfStep(one) / roundSeconds(one.learners, step, host)
   return cases.map((one) => ({
     bench: 'growth',
     case: `${one.name} s${host.cores}`,
     simulated: host,
-    unit: 'images/s',
+    unit: rateUnitOf(one.model),
     value: rate(one),
     ratio: rate(one) / rate({ ...one, learners: 1 })
   }))
@@ -124,7 +124,7 @@ function simulate(cases: readonly Case[], step: MeasuredStep, host: ManyCores): 
 
 /** What more learners, and more cores, are worth and what they take. */
 export const growth: Bench = {
-  summary: 'images/s and memory by the number of learners and of cores, against one learner on the same cores',
+  summary: 'images/s, or of texts tokens/s, and memory by the number of learners and of cores, against one learner on the same cores',
   filters: [
     'default: lenet resnet20 b16 k1 k2 k4 k8 k16 f32, on 1, 2, 4 and so on cores; words as of throughput, and c2 (cores)',
     's64: what the cost model says of a machine with 64 cores; nothing is measured but the step of one learner'
@@ -137,7 +137,7 @@ export const growth: Bench = {
     const chosen = byModel(casesIn(words))
     const allowed = allowedCores()
     const table = new Table([28, 10, 8, 15, 14, 14], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'of k1', 'min-max', 'MiB a learner', 'MiB resident'])
+    table.row(['case', 'units/s', 'of k1', 'min-max', 'MiB a learner', 'MiB resident'])
     const results: object[] = []
     const tell = (result: Result | Simulated, more: readonly string[]): void => {
       results.push(result)

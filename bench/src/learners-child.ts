@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
-import { unitsOf, workloadOf, type CasePrecision } from './cases.js'
+import { unitsOf, workloadOf, workOfStep, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { describeCuda } from './internals.js'
 import { randomDataset } from './random-dataset.js'
@@ -10,7 +10,7 @@ import { randomDataset } from './random-dataset.js'
 const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', ...limits] = process.argv.slice(2)
 const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
 const { perSample } = unitsOf(model)
-const unitsOfStep = Number(batch) * Number(learners) * perSample
+const work = workOfStep({ model, batch: Number(batch), learners: Number(learners) })
 const data = randomDataset(workloadOf(model))
 const residentBefore = resident('VmRSS')
 // From here on the most is counted anew.
@@ -55,7 +55,7 @@ async function run(seconds: number): Promise<Window> {
     const last = await nextProgress()
     const { user, system } = process.cpuUsage(before)
     const elapsed = clock === 'cpu' ? (user + system) / 1e6 : last.seconds - first.seconds
-    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * unitsOfStep, seconds: elapsed }
+    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * work, seconds: elapsed }
   }
 }
 

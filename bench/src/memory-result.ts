@@ -1,4 +1,4 @@
-import type { WorkUnit } from './cases.js'
+import type { RateUnit } from './cases.js'
 import type { Comparison } from './pairs.js'
 
 export const MEMORY_PEERS = [
@@ -20,7 +20,7 @@ export interface MemoryResult extends Comparison {
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
   readonly peer: MemoryPeer
-  readonly unit: `${WorkUnit}/s` | `${WorkUnit}/s of processor time`
+  readonly unit: RateUnit | `${RateUnit} of processor time`
   /** The memory that each of the two takes: as it is counted, or beside PyTorch the most that is resident for the training. */
   readonly bytes: number
   readonly peerBytes: number

@@ -1,6 +1,6 @@
 import { explain } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, unitsOf, workloadOf, type Case } from './cases.js'
+import { chosenCases, rateUnitOf, workloadOf, type Case } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { trainingProgram } from './flops-per-image.js'
 import type { MemoryLimit } from './internals.js'
@@ -24,10 +24,6 @@ function activationBytes({ model, batch, precision }: Case, limit?: MemoryLimit)
   return trainingProgram(model, batch, precision, limit && { limit }).arenas.activations
 }
 
-function perSecond({ model }: Case): 'images/s' | 'tokens/s' {
-  return `${unitsOf(model).unit}/s`
-}
-
 /** A share of the activations' memory, and maybe a folder to which values may be moved. */
 interface Limit {
   readonly part: number
@@ -46,7 +42,7 @@ async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, op
       bench: 'memory',
       case: `${one.model} b${one.batch} ${Math.round(100 * part)}%${spill === undefined ? '' : ' spill'}`,
       peer: 'uncapped',
-      unit: clock === 'cpu' ? `${perSecond(one)} of processor time` : perSecond(one),
+      unit: clock === 'cpu' ? `${rateUnitOf(one.model)} of processor time` : rateUnitOf(one.model),
       ...compared,
       bytes,
       peerBytes,
@@ -86,7 +82,7 @@ async function besidePyTorch(
         bench: 'memory',
         case: name,
         peer: `pytorch-${frugality.name}`,
-        unit: perSecond(one),
+        unit: rateUnitOf(one.model),
         ...compared,
         bytes: residentBytes,
         peerBytes,
@@ -165,7 +161,7 @@ async function besideRule(
         bench: 'memory',
         case: name,
         peer: rule,
-        unit: perSecond(one),
+        unit: rateUnitOf(one.model),
         ...compared,
         bytes: told.bytes,
         peerBytes,

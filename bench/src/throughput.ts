@@ -1,6 +1,6 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { ArbalestError } from './errors.js'
-import { MODELS, chosenCases, unitsOf, type Case, type WorkUnit } from './cases.js'
+import { MODELS, chosenCases, rateUnitOf, type Case, type RateUnit } from './cases.js'
 import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
@@ -18,7 +18,7 @@ interface Result extends Comparison {
   readonly peer: PeerName
   /** The peer's version and its fastest way. */
   readonly peerMode: string
-  readonly unit: `${WorkUnit}/s`
+  readonly unit: RateUnit
   /** Floating-point operations per second of fused multiply-adds on as many cores as there are learners. */
   readonly peak: number
   /** Our share of the peak, by the operations of our Program. */
@@ -48,7 +48,7 @@ async function measure(one: Case, ways: readonly Way[], options: BenchOptions): 
       case: one.name,
       peer: peer.peer,
       peerMode: peer.name,
-      unit: `${unitsOf(one.model).unit}/s`,
+      unit: rateUnitOf(one.model),
       ...compared,
       peak,
       share: (compared.value * flopsPerUnit) / peak,

@@ -1,4 +1,4 @@
-import { unitsOf, type Case } from '../cases.js'
+import { rateUnitOf, type Case } from '../cases.js'
 import { subjectOf } from './contest.js'
 import { isOutOfMemory } from './memory.js'
 import { MODES, OWN_NAMES, isReplicated, type Mode, type OwnWay } from './modes.js'
@@ -42,7 +42,7 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
     bench: 'gpu',
     case: one.name,
     peer: 'pytorch',
-    unit: `${unitsOf(one.model).unit}/s`,
+    unit: rateUnitOf(one.model),
     ...(ours && { ours }),
     ways: Object.fromEntries(ways.filter(([, rate]) => rate !== undefined)),
     peerModes: Object.fromEntries(tried.filter(([, found]) => found !== undefined)),

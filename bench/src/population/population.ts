@@ -1,5 +1,5 @@
 import type { Bench, BenchOptions } from '../bench.js'
-import { workloadOf } from '../cases.js'
+import { rateUnitOf, workloadOf } from '../cases.js'
 import type { Comparison } from '../pairs.js'
 import { saveResults } from '../results.js'
 import { Table } from '../table.js'
@@ -66,7 +66,7 @@ export const population: Bench = {
     for (const model of filters.length > 0 ? filters : [MODELS[0]!]) {
       const sweeps = { idle: await sweep(model, 'idle', options), busy: await sweep(model, 'busy', options) }
       table.row([`${model} b${BATCH}`, ...SWEPT.map(String)])
-      for (const load of LOADS) table.row([`  ${load}, images/s`, ...sweeps[load].map((rate) => rate.toFixed(0))])
+      for (const load of LOADS) table.row([`  ${load}, ${rateUnitOf(model)}`, ...sweeps[load].map((rate) => rate.toFixed(0))])
       table.row(['tuned', 'start', 'found', 'of best', 'seconds'])
       for await (const result of searches(model, sweeps, options)) {
         results.push(result)

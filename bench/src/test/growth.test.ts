@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { casesIn, chosenCores } from '../growth.js'
+import { casesIn, chosenCores, simulate } from '../growth.js'
 import { roundSeconds, type MeasuredStep } from '../many-cores.js'
 
 describe('The growth bench', () => {
@@ -31,6 +31,13 @@ describe('The cost model of many cores', () => {
     // (2 + 2) MB on one core, (128 + 2) MB on 64 of them, which the memory bounds at 40.
     expect(roundSeconds(1, step, { cores: 64, memoryBytesPerSecond: 4e11 })).to.be.closeTo(0.004 + 4e6 / 1e10, 1e-12)
     expect(roundSeconds(64, step, { cores: 64, memoryBytesPerSecond: 4e11 })).to.be.closeTo(0.004 + 130e6 / 4e11, 1e-12)
+  })
+
+  it('is of images a second, and of the tokens of texts', () => {
+    const host = { cores: 64, memoryBytesPerSecond: 4e11 }
+    const [images, tokens] = simulate(casesIn(['lenet', 'gpt', 'k1']), step, host)
+    expect(images).to.include({ unit: 'images/s', value: 16 / roundSeconds(1, step, host) })
+    expect(tokens).to.include({ unit: 'tokens/s', value: (16 * 128) / roundSeconds(1, step, host) })
   })
 
   it('gives no more by learners that have no core of their own', () => {
