@@ -1,3 +1,5 @@
+import { invalidOption } from './errors.js'
+
 /** The options of the benches. */
 export interface BenchOptions {
   readonly json: boolean
@@ -31,4 +33,11 @@ export interface Bench {
   /** The options that it reads; others are refused. */
   readonly takes: readonly BenchOption[]
   run(filters: readonly string[], options: BenchOptions): Promise<void>
+}
+
+/** Whether `--peers none` leaves the peer out, in a bench that has one peer. Throws INVALID_OPTION for anything else. */
+export function isWithoutPeer({ peers }: BenchOptions): boolean {
+  if (peers !== undefined && peers !== 'none')
+    throw invalidOption('--peers', peers, 'give none, which leaves the peer out, or leave the option out')
+  return peers === 'none'
 }

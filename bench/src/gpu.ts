@@ -1,6 +1,5 @@
-import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import type { Bench, BenchOptions } from './bench.js'
+import { isWithoutPeer, type Bench, type BenchOptions } from './bench.js'
 import { chosenCases, workloadOf, type Case } from './cases.js'
 import { ArbalestError, invalidOption } from './errors.js'
 import { Allowance, OutOfTime } from './gpu/allowance.js'
@@ -11,12 +10,12 @@ import { isMode, USUAL_MODES, WARM, type How, type Mode } from './gpu/modes.js'
 import { placeOf } from './gpu/place.js'
 import { isWhole, resultOf, savedResults, type Result } from './gpu/result.js'
 import { pythonsWithTorch, type Python } from './python.js'
+import { writeResults } from './results.js'
 import { Side } from './side.js'
 import { Table } from './table.js'
 
 const LEARNERS = fileURLToPath(new URL('./gpu/learners-child.js', import.meta.url))
 const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
-const RESULTS = new URL('../results/', import.meta.url)
 /** The exit code if the time is up before everything is measured; the same command then continues. */
 const INCOMPLETE = 75
 
@@ -90,18 +89,19 @@ async function measure(cases: readonly Case[], options: ContestOptions, alone: b
 }
 
 /** Writes the contents of a folder's journal as a file of bench/results. */
-async function collect(folder: string | undefined, name: string | undefined): Promise<void> {
+async function collect(words: readonly string[], { out: folder, save: name, json }: BenchOptions): Promise<void> {
+  if (words.length > 1) throw invalidOption('gpu', words.join(' '), 'give collect alone: it writes every case of the folder')
   if (folder === undefined || name === undefined)
     throw invalidOption('gpu collect', 'no folder or no name', 'give --out FOLDER, the folder of the journal, and --save NAME')
   const results = savedResults(readEntries(folder), (subject) => chosenCases([subject])[0]!)
   if (results.length === 0) throw invalidOption('--out', folder, 'give a folder in which `gpu --out` has measured')
   await save(name, results)
-  process.stdout.write(`bench/results/${name}.json: ${results.length} cases\n`)
+  const stream = json ? process.stderr : process.stdout
+  stream.write(`bench/results/${name}.json: ${results.length} cases\n`)
 }
 
-async function save(name: string, results: readonly object[]): Promise<void> {
-  await mkdir(RESULTS, { recursive: true })
-  await writeFile(new URL(`${name}.json`, RESULTS), `${JSON.stringify({ bench: 'gpu', node: process.version, results }, null, 2)}\n`)
+function save(name: string, results: readonly object[]): Promise<void> {
+  return writeResults(name, { bench: 'gpu', node: process.version, results })
 }
 
 /** Learners on one GPU against the fastest mode of PyTorch. */
@@ -121,13 +121,13 @@ export const gpu: Bench = {
 
   async run(filters: readonly string[], options: BenchOptions): Promise<void> {
     const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
-    if (words.includes('collect')) return collect(options.out, options.save)
+    if (words.includes('collect')) return collect(words, options)
     const modes = words.filter(isMode)
     const others = words.filter((word) => !isMode(word) && word !== 'full')
     const cases = words.includes('full')
       ? gridCases(others)
       : chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
-    const alone = options.peers === 'none'
+    const alone = isWithoutPeer(options)
     const [python] = alone ? [{ program: '', torch: 'none' }] : await pythonsWithTorch()
     const place = await placeOf(python!.torch)
     const journal = new Journal(place, options.out)

@@ -1,5 +1,5 @@
 import type { Bench, BenchOptions } from './bench.js'
-import { chosen, orUsual, RULES, type Chosen } from './hosts/cases.js'
+import { checkTaken, chosen, orUsual, RULES, type Chosen } from './hosts/cases.js'
 import { exchange } from './hosts/exchange.js'
 import { Laboratory } from './hosts/laboratory.js'
 import { measurePace, paceRows } from './hosts/pace.js'
@@ -80,10 +80,12 @@ export const hosts: Bench = {
   takes: ['pairs', 'seconds', 'save', 'budget', 'out'],
 
   async run(filters, options) {
+    const words = chosen(filters)
+    checkTaken(words, options)
     const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 2 })
     table.row(['case', 'peer', 'value', 'peer', 'ratio', 'min-max', 'n'])
     const results: Result[] = []
-    for await (const some of rows(chosen(filters), options)) {
+    for await (const some of rows(words, options)) {
       results.push(...some)
       for (const result of some) {
         if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)

@@ -1,5 +1,5 @@
 import { openDataset } from './arbalest.js'
-import type { Bench } from './bench.js'
+import { isWithoutPeer, type Bench, type BenchOptions } from './bench.js'
 import { ArbalestError, invalidOption } from './errors.js'
 import { Allowance, OutOfTime } from './gpu/allowance.js'
 import { placeOf } from './gpu/place.js'
@@ -36,6 +36,17 @@ async function save(name: string, journal: Journal, report: Report): Promise<voi
   await writeResults(name, { bench: 'record', summaries, runs })
 }
 
+/** Writes the runs of a folder's journal as a file of bench/results. */
+async function collect(words: readonly string[], options: BenchOptions): Promise<void> {
+  if (words.length > 1) throw invalidOption('record', words.join(' '), 'give collect alone: it writes every run of the folder')
+  const { out, save: name } = options
+  if (out === undefined || name === undefined)
+    throw invalidOption('record collect', 'no folder or no name', 'give --out FOLDER, in which `record` has trained, and --save NAME')
+  const journal = latestJournal(out)
+  if (!journal) throw invalidOption('--out', out, 'give a folder in which `record --out` has trained')
+  await save(name, journal, new Report(options))
+}
+
 /** CIFAR-10 to 94% by many learners on one device, with mean and spread, beside airbench94 on the same GPU. */
 export const record: Bench = {
   summary: 'seconds to 94% of CIFAR-10 by many learners, mean and spread of many runs, beside airbench94 on the same GPU; resumable',
@@ -51,19 +62,14 @@ export const record: Bench = {
   takes: ['save', 'peers', 'budget', 'out'],
 
   async run(filters, options) {
-    const report = new Report(options)
-    if (filters.includes('collect')) {
-      const { out, save: name } = options
-      const journal = out === undefined ? undefined : latestJournal(out)
-      if (!journal || name === undefined)
-        throw invalidOption('record collect', { out, save: name }, 'give --out FOLDER, in which `record` has trained, and --save NAME')
-      return save(name, journal, report)
-    }
+    if (filters.includes('collect')) return collect(filters, options)
     const { runs, backend = hasGpu() ? 'cuda' : 'cpu', ...wanted } = asked(filters)
     const settings: Settings = { ...wanted, backend }
+    const alone = isWithoutPeer(options)
+    const report = new Report(options)
     // Missing files are an error before anything is started.
     await openDataset('cifar-10')
-    const peer = options.peers === 'none' ? '--peers none' : backend === 'cpu' ? 'it trains on a GPU alone' : await airbenchPython()
+    const peer = alone ? '--peers none' : backend === 'cpu' ? 'it trains on a GPU alone' : await airbenchPython()
     if (typeof peer === 'string') report.note(`airbench94 is left out: ${peer}`)
     const place = await placeOf(typeof peer === 'string' ? 'none' : peer.torch)
     const here = backend === 'cpu' ? { ...place, device: engine.describe().processor, driver: 'none' } : place

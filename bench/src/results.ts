@@ -43,8 +43,9 @@ interface SavedCase {
   readonly case: string
 }
 
-/** Writes the results with the commit, the date and the machine. */
+/** Writes the results with the commit, the date and the machine. Where nothing was measured, the file of an earlier start stays, and stderr says so. */
 export async function saveResults(name: string, results: readonly object[]): Promise<void> {
+  if (results.length === 0) return void process.stderr.write(`--save ${name}: nothing was measured, and nothing is written\n`)
   await writeResults(name, { ...(await measuredNow()), ...measuredHere(), results })
 }
 

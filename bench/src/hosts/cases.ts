@@ -1,11 +1,13 @@
-import { unknownName } from '../errors.js'
+import type { BenchOption, BenchOptions } from '../bench.js'
+import { invalidOption, unknownName } from '../errors.js'
 
 export const KINDS = ['exchange', 'throughput', 'pace', 'steps', 'tta'] as const
+export type Kind = (typeof KINDS)[number]
 export const RULES = ['sma', 'local-sgd'] as const
 
 /** What a call of the bench asks for. What no word names has its usual values. */
 export interface Chosen {
-  readonly kinds: ReadonlySet<(typeof KINDS)[number]>
+  readonly kinds: ReadonlySet<Kind>
   readonly hosts: readonly number[]
   /** Rates of the links, in megabits a second. */
   readonly mbit: readonly number[]
@@ -35,6 +37,18 @@ export function chosen(filters: readonly string[]): Chosen {
     )
   }
   return { kinds: new Set(kinds.length > 0 ? kinds : KINDS), hosts, mbit, models, rules, batches }
+}
+
+/** Options that only some kinds take. */
+const TAKERS = { budget: ['steps'], out: ['steps', 'pace'] } as const satisfies Partial<Record<BenchOption, readonly Kind[]>>
+
+/** Throws INVALID_OPTION for an option that none of the chosen kinds takes. */
+export function checkTaken({ kinds }: Chosen, options: Pick<BenchOptions, keyof typeof TAKERS>): void {
+  for (const option of ['budget', 'out'] as const) {
+    const [given, takers] = [options[option], TAKERS[option]]
+    if (given !== undefined && !takers.some((kind) => kinds.has(kind)))
+      throw invalidOption(`--${option}`, given, `of the kinds of hosts, only ${takers.join(' and ')} can take it`)
+  }
 }
 
 export function orUsual<T>(some: readonly T[], usual: readonly T[]): readonly T[] {

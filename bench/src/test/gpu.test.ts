@@ -3,6 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chosenCases, type Case } from '../cases.js'
+import { gpu } from '../gpu.js'
 import { Allowance, OutOfTime } from '../gpu/allowance.js'
 import { bestOf, Contest, type ContestOptions, type Runner } from '../gpu/contest.js'
 import { gridCases } from '../gpu/grid.js'
@@ -93,6 +94,13 @@ describe('The comparison on a GPU', () => {
     const result = found(k8, given)
     expect([isWhole(result, true), isWhole(result)]).to.deep.equal([true, false])
     expect([...open]).to.deep.equal([])
+  })
+
+  it('refuses another peer, which it does not have, and words beside collect', async () => {
+    const usual = { json: false, profile: false, pairs: 1, seconds: 1 }
+    const refusal = (words: readonly string[], more: object) => gpu.run(words, { ...usual, ...more }).catch((error: unknown) => error)
+    expect(await refusal(['lenet'], { peers: 'jax' })).to.match(/^ArbalestError: --peers: received "jax"; give none, /)
+    expect(await refusal(['collect', 'lenet'], { out: folder, save: 'x' })).to.match(/^ArbalestError: gpu: received "collect lenet"; /)
   })
 
   it('is with what does not compile first, and again with what does where that is faster', async () => {

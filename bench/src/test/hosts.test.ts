@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chosen, rateName } from '../hosts/cases.js'
+import { checkTaken, chosen, rateName } from '../hosts/cases.js'
 import { reachable } from '../hosts/reachable.js'
 import { recordedPace, recordPace, type Pace } from '../hosts/recorded-pace.js'
 import type { StepsOf } from '../hosts/steps.js'
@@ -30,6 +30,15 @@ describe('the cases of hosts', () => {
       .to.throw(/h9/)
       .with.property('code', 'UNKNOWN_NAME')
     expect(() => chosen(['vgg16'])).to.throw(/vgg16/)
+  })
+
+  it('refuse an option that none of them takes', () => {
+    for (const filters of [[], ['steps exchange']]) checkTaken(chosen(filters), { budget: 5, out: 'folder' })
+    checkTaken(chosen(['pace']), { out: 'folder' })
+    expect(() => checkTaken(chosen(['pace']), { budget: 5 }))
+      .to.throw(/^--budget: received 5; .*only steps/)
+      .with.property('code', 'INVALID_OPTION')
+    expect(() => checkTaken(chosen(['exchange', 'tta']), { out: 'folder' })).to.throw(/^--out: received "folder"; .*only steps and pace/)
   })
 })
 

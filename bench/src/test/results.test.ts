@@ -39,6 +39,12 @@ describe('results of cases', () => {
     expect(results[0]).to.include({ case: 'a', ratio: 1 }).and.to.have.keys('case', 'ratio', 'commit', 'date')
   })
 
+  it('of an earlier start stay where nothing was measured', async () => {
+    await saveResults(name, [{ case: 'a', ratio: 1 }])
+    await saveResults(name, [])
+    expect(await ratios()).to.deep.equal([['a', 1]])
+  })
+
   it('refuse a file that is cut off before anything is measured, and leave it as it is', async () => {
     await checkSaved(name)
     await saveCase(name, result('a', 1))
