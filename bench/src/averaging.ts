@@ -2,20 +2,14 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Bench, BenchOptions } from './bench.js'
-import { chosenCases, usually, workloadOf, type Case } from './cases.js'
-import { trainingProgram } from './flops-per-image.js'
-import { buildGraph, engine, initialParameters, modelNamed, type Handle } from './internals.js'
-import { randomDataset } from './random-dataset.js'
+import { chosenCases, usually, type Case } from './cases.js'
+import { LearnerGroup, type GroupParts } from './learner-group.js'
 import { saveResults } from './results.js'
 import { median, spread, type Spread } from './statistics.js'
 import { Table } from './table.js'
 
-/** The data of a learner's thread; handles are plain numbers, which threads share. */
-export interface AveragingLearner {
-  readonly group: Handle
-  readonly program: Handle
-  readonly dataset: Handle
-  readonly layout: ReturnType<typeof trainingProgram>['parameters']
+/** The data of a learner's thread. */
+export interface AveragingLearner extends GroupParts {
   readonly batch: number
   readonly learner: number
 }
@@ -72,26 +66,9 @@ export const averaging: Bench = {
 }
 
 async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Result> {
-  const { sample, classes } = workloadOf(one.model)
-  const program = trainingProgram(one.model, one.batch, one.precision)
-  const graph = buildGraph(modelNamed(one.model, { input: sample, classes }), { batch: one.batch, mode: 'train' })
-  const group = engine.createGroup({
-    backend: 'cpu',
-    layout: program.parameters,
-    initial: initialParameters(graph, 1),
-    batch: one.batch,
-    rule: { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
-  })
-  engine.setLearningRates(group, 0, Float32Array.of(0.01))
-  const shared = {
-    group,
-    program: engine.createProgram(program),
-    dataset: engine.createDataset(randomDataset(workloadOf(one.model)).train),
-    layout: program.parameters,
-    batch: one.batch
-  }
+  using group = new LearnerGroup(one)
   const workers = Array.from({ length: one.learners }, (_, learner) => {
-    const workerData: AveragingLearner = { ...shared, learner }
+    const workerData: AveragingLearner = { ...group.parts, batch: one.batch, learner }
     return new Worker(fileURLToPath(new URL('averaging-worker.js', import.meta.url)), { workerData })
   })
   const stint = async (grouped: boolean, length: number): Promise<StintReport> => {
@@ -118,7 +95,7 @@ async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Res
       ...spread(ratios)
     }
   } finally {
+    group.stop()
     await Promise.all(workers.map((worker) => worker.terminate()))
-    engine.stop(group)
   }
 }

@@ -5,26 +5,33 @@ import { Laboratory } from './hosts/laboratory.js'
 import { measurePace, paceRows } from './hosts/pace.js'
 import { recordedPace } from './hosts/recorded-pace.js'
 import type { Result } from './hosts/result.js'
+import { ResultWriter } from './hosts/result-writer.js'
 import { stepsRows, stepsToTarget } from './hosts/steps.js'
 import { throughput } from './hosts/throughput.js'
 import { ttaFromSteps } from './hosts/tta-from-steps.js'
-import { PEER_NAMES, TASKS, timeToAccuracy, type TtaOnHosts } from './hosts/tta.js'
+import { checkData, PEER_NAMES, TASKS, timeToAccuracy, type TtaOnHosts } from './hosts/tta.js'
 import { RESULTS, saveResults } from './results.js'
-import { Table } from './table.js'
 
-const COLUMNS = [34, 18, 10, 10, 7, 15, 3] as const
+/** The models that train to an accuracy, with the rates of links that they usually have. */
+const TRAINED = [
+  { model: 'lenet', usualRates: [50] },
+  { model: 'resnet20', usualRates: [20, 50] }
+] as const
 
 /** All rows, one case after another. Those that need a laboratory are left out, with the reason, where none can be made. */
 async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<readonly Result[]> {
+  const inLaboratory = [...words.kinds].filter((kind) => kind !== 'throughput')
+  const reason = inLaboratory.length === 0 ? undefined : await Laboratory.reasonAgainst()
+  const trained = TRAINED.filter(({ model }) => words.models.length === 0 || words.models.includes(model))
+  // Missing data are an error before the first case, and not after the others.
+  if (reason === undefined && inLaboratory.some((kind) => kind !== 'exchange')) for (const { model } of trained) await checkData(model)
   if (words.kinds.has('throughput')) {
     for (const model of orUsual(words.models, ['resnet20'])) {
       for (const batch of orUsual(words.batches, [16])) yield [await throughput(model, batch, orUsual(words.hosts, [2])[0]!, options)]
     }
   }
-  if ([...words.kinds].every((kind) => kind === 'throughput')) return
-  const reason = await Laboratory.reasonAgainst()
   if (reason !== undefined) {
-    process.stderr.write(`exchange, pace, steps and tta: left out: ${reason}\n`)
+    process.stderr.write(`${inLaboratory.join(', ')}: left out: ${reason}\n`)
     return
   }
   if (words.kinds.has('exchange')) {
@@ -32,8 +39,7 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
       for (const hosts of orUsual(words.hosts, [2, 4])) yield await exchange(hosts, mbit, options)
     }
   }
-  const usual = [['lenet', [50]] as const, ['resnet20', [20, 50]] as const]
-  for (const [model, usualRates] of usual.filter(([name]) => words.models.length === 0 || words.models.includes(name))) {
+  for (const { model, usualRates } of trained) {
     const hosts = orUsual(words.hosts, [4])[0]!
     const rules = orUsual(words.rules, RULES)
     const rates = orUsual(words.mbit, usualRates)
@@ -82,18 +88,11 @@ export const hosts: Bench = {
   async run(filters, options) {
     const words = chosen(filters)
     checkTaken(words, options)
-    const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 2 })
-    table.row(['case', 'peer', 'value', 'peer', 'ratio', 'min-max', 'n'])
+    const writer = new ResultWriter(options)
     const results: Result[] = []
     for await (const some of rows(words, options)) {
       results.push(...some)
-      for (const result of some) {
-        if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-        const range = `${result.min.toFixed(2)}-${result.max.toFixed(2)}`
-        const values = [result.value, result.peerValue].map((value) => value.toPrecision(4))
-        table.row([result.case, result.peer, ...values, result.ratio.toFixed(2), range, String(result.n)])
-        table.note(`${result.unit}${result.peerMode === undefined ? '' : `; ${result.peerMode}`}; load ${result.load.toFixed(1)}`)
-      }
+      for (const result of some) writer.write(result)
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }

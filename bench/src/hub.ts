@@ -9,10 +9,8 @@ import { costModel } from './hosts/cost-model.js'
 import type { HubResult } from './hosts/hub-result.js'
 import { Laboratory } from './hosts/laboratory.js'
 import { racks } from './hosts/racks.js'
+import { ResultWriter } from './hosts/result-writer.js'
 import { saveResults } from './results.js'
-import { Table } from './table.js'
-
-const COLUMNS = [34, 18, 10, 10, 7, 15, 3] as const
 
 /** All cases by their words. */
 const CASES: Readonly<Record<string, (options: BenchOptions, models: readonly string[]) => Promise<readonly HubResult[]>>> = {
@@ -44,18 +42,13 @@ export const hub: Bench = {
     const { cases, models } = wanted(given)
     const reason = await Laboratory.reasonAgainst()
     if (reason !== undefined) return void process.stderr.write(`hub: left out: ${reason}\n`)
-    const table = new Table(COLUMNS, options.json ? null : process.stdout, { words: 2 })
-    table.row(['case', 'peer', 'value', 'peer', 'ratio', 'min-max', 'n'])
+    const writer = new ResultWriter(options)
     const results: HubResult[] = []
     for (const [name, measure] of Object.entries(CASES)) {
       if (cases.length > 0 && !cases.includes(name)) continue
       for (const result of await measure(options, models)) {
         results.push(result)
-        if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-        const range = `${result.min.toFixed(2)}-${result.max.toFixed(2)}`
-        const values = [result.value, result.peerValue].map((value) => value.toPrecision(4))
-        table.row([result.case, result.peer, ...values, result.ratio.toFixed(2), range, String(result.n)])
-        table.note(`${result.unit}${result.peerMode === undefined ? '' : `; ${result.peerMode}`}; load ${result.load.toFixed(1)}`)
+        writer.write(result)
       }
     }
     if (options.save !== undefined) await saveResults(options.save, results)

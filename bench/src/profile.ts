@@ -3,20 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { BenchOptions } from './bench.js'
-import { workloadOf, type Case } from './cases.js'
-import { trainingProgram } from './flops-per-image.js'
-import { buildGraph, engine, initialParameters, modelNamed, SEGMENTS, type Handle, type OperatorProfile } from './internals.js'
+import type { Case } from './cases.js'
+import { SEGMENTS, type OperatorProfile } from './internals.js'
+import { LearnerGroup, type GroupParts } from './learner-group.js'
 import { necessaryFlopsByOperator } from './necessary-flops.js'
 import { startPeak } from './ours.js'
-import { randomDataset } from './random-dataset.js'
 import { Table } from './table.js'
 
-/** The data of a learner's thread; handles are plain numbers, which threads share. */
-export interface ProfiledLearner {
-  readonly group: Handle
-  readonly program: Handle
-  readonly dataset: Handle
-  readonly layout: ReturnType<typeof trainingProgram>['parameters']
+/** The data of a learner's thread. */
+export interface ProfiledLearner extends GroupParts {
   readonly learner: number
 }
 
@@ -30,25 +25,9 @@ export interface ProfileReport {
 
 /** Runs the learners of a case for some seconds, and resolves with what each has measured. */
 export async function runLearners(one: Case, seconds: number): Promise<readonly ProfileReport[]> {
-  const { sample, classes } = workloadOf(one.model)
-  const program = trainingProgram(one.model, one.batch, one.precision)
-  const graph = buildGraph(modelNamed(one.model, { input: sample, classes }), { batch: one.batch, mode: 'train' })
-  const group = engine.createGroup({
-    backend: 'cpu',
-    layout: program.parameters,
-    initial: initialParameters(graph, 1),
-    batch: one.batch,
-    rule: { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
-  })
-  engine.setLearningRates(group, 0, Float32Array.of(0.01))
-  const shared = {
-    group,
-    program: engine.createProgram(program),
-    dataset: engine.createDataset(randomDataset(workloadOf(one.model)).train),
-    layout: program.parameters
-  }
+  using group = new LearnerGroup(one)
   const workers = Array.from({ length: one.learners }, (_, learner) => {
-    const workerData: ProfiledLearner = { ...shared, learner }
+    const workerData: ProfiledLearner = { ...group.parts, learner }
     return new Worker(fileURLToPath(new URL('profile-worker.js', import.meta.url)), { workerData })
   })
   const told = () => Promise.all(workers.map((worker) => once(worker, 'message') as Promise<[unknown]>))
@@ -57,14 +36,15 @@ export async function runLearners(one: Case, seconds: number): Promise<readonly 
     await told()
     const reports = told() as Promise<[ProfileReport][]>
     await sleep(1000 * seconds)
-    engine.stop(group)
-    const flops = necessaryFlopsByOperator(program)
+    group.stop()
+    const flops = necessaryFlopsByOperator(group.step)
     return (await reports).map(([report]) => ({
       ...report,
       operators: report.operators.map((each) => ({ ...each, flops: flops.get(`${each.segment} ${each.name} ${each.kind}`) ?? each.flops }))
     }))
   } finally {
-    engine.stop(group)
+    group.stop()
+    await Promise.all(workers.map((worker) => worker.terminate()))
   }
 }
 

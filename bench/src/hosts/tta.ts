@@ -1,6 +1,7 @@
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { openDataset } from '../arbalest.js'
 import type { BenchOptions } from '../bench.js'
 import { ArbalestError } from '../errors.js'
 import { comparison } from '../pairs.js'
@@ -162,6 +163,12 @@ export class Runs {
     const [outcome] = await Promise.all([answerOf<Outcome>(first!, LONGEST), ...others.map((command) => outputOf(command, LONGEST))])
     return outcome
   }
+}
+
+/** Throws INVALID_OPTION if ARBALEST_DATA names no folder, and DATA_NOT_FOUND if the model's data set is not there. */
+export async function checkData(model: TtaOnHosts['model']): Promise<void> {
+  dataFolder()
+  await openDataset(TASKS[model].data)
 }
 
 function dataFolder(): string {

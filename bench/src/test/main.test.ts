@@ -82,7 +82,8 @@ describe('npm run bench', function () {
       [['memory', 'pytorch-saved-tensors', 'move'], /^INVALID_OPTION: pytorch-saved-tensors, move: received no folder; /],
       [['memory', 'cpu-time', 'pytorch-checkpoint'], /^INVALID_OPTION: cpu-time: received with pytorch-checkpoint; /],
       [['crossover', 'resnet20+lenet', 'lenet+resnet21'], /^UNKNOWN_NAME: model: received "resnet21"; /],
-      [['crossover'], /^DATA_NOT_FOUND: tinyshakespeare: /]
+      [['crossover'], /^DATA_NOT_FOUND: tinyshakespeare: /],
+      [['hosts', 'steps', 'resnet20'], /^(DATA_NOT_FOUND: cifar-10: |steps: left out: )/]
     ] as const) {
       const { stdout, stderr } = run(...args)
       expect(stderr, args.join(' ')).to.match(told)
