@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { datasetFromText, train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
+import { datasetFromText, train, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
+import { ProgressWindows } from './progress-windows.js'
 
 const CONTEXT = 128
 const BATCH = 4
@@ -24,29 +24,13 @@ const job = train({
 })
 let started: StartedEvent | undefined
 job.on('started', (event) => (started = event))
-const events = job[Symbol.asyncIterator]()
+const windows = new ProgressWindows(job)
 
-async function nextProgress(): Promise<ProgressEvent> {
-  for (;;) {
-    const { value, done } = (await events.next()) as { value: JobEvent; done?: boolean }
-    if (done === true || value.event === 'finished') throw new Error('the job ended before the bench did')
-    if (value.event === 'progress') return value
-  }
-}
-
-/** Tokens of a window that begins with a step and ends with one. */
 async function run(seconds: number): Promise<Window> {
-  const settled = performance.now() + 250
-  let first = await nextProgress()
-  while (performance.now() < settled) first = await nextProgress()
-  for (;;) {
-    const last = await nextProgress()
-    const elapsed = last.seconds - first.seconds
-    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * BATCH * CONTEXT, seconds: elapsed }
-  }
+  const { iterations, seconds: taken } = await windows.window(seconds)
+  return { work: iterations * BATCH * CONTEXT, seconds: taken }
 }
 
-await nextProgress()
-await sleep(500)
+await windows.warm()
 const { bytesShared, bytesPerLearner, parameters, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 await answerWindows({ bytes: bytesShared + bytesPerLearner, parameters, recomputedBytes, movedBytes, predictedSlowdown }, run)

@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
+import { train, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
 import { unitsOf, workloadOf, workOfStep, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { describeCuda } from './internals.js'
+import { ProgressWindows } from './progress-windows.js'
 import { randomDataset } from './random-dataset.js'
 
 const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', ...limits] = process.argv.slice(2)
 const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
 const { perSample } = unitsOf(model)
-const work = workOfStep({ model, batch: Number(batch), learners: Number(learners) })
+const workOfIteration = workOfStep({ model, batch: Number(batch), learners: Number(learners) })
 const data = randomDataset(workloadOf(model))
 const residentBefore = resident('VmRSS')
 // From here on the most is counted anew.
@@ -34,33 +34,14 @@ const job = train({
 })
 let started: StartedEvent | undefined
 job.on('started', (event) => (started = event))
-const events = job[Symbol.asyncIterator]()
-
-/** The next progress event. It has whole iterations and the training time at which they were complete, so that two events bound a window exactly. */
-async function nextProgress(): Promise<ProgressEvent> {
-  for (;;) {
-    const { value, done } = (await events.next()) as { value: JobEvent; done?: boolean }
-    if (done === true || value.event === 'finished') throw new Error('the job ended before the bench did')
-    if (value.event === 'progress') return value
-  }
-}
+const windows = new ProgressWindows(job)
 
 async function run(seconds: number): Promise<Window> {
-  // Events from before the process was stopped do not belong to this window.
-  const settled = performance.now() + 250
-  let first = await nextProgress()
-  while (performance.now() < settled) first = await nextProgress()
-  const before = process.cpuUsage()
-  for (;;) {
-    const last = await nextProgress()
-    const { user, system } = process.cpuUsage(before)
-    const elapsed = clock === 'cpu' ? (user + system) / 1e6 : last.seconds - first.seconds
-    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * work, seconds: elapsed }
-  }
+  const { iterations, seconds: taken } = await windows.window(seconds, clock as 'wall' | 'cpu')
+  return { work: iterations * workOfIteration, seconds: taken }
 }
 
-await nextProgress()
-await sleep(500)
+await windows.warm()
 if (backend === 'cuda') checkBanks()
 const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner

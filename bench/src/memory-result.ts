@@ -14,6 +14,9 @@ export const MEMORY_PEERS = [
 
 export type MemoryPeer = (typeof MEMORY_PEERS)[number]
 
+/** Other rules by which the same engine chooses what it does not hold. */
+export const RULES = ['geeps', 'recompute', 'move', 'without-prefetch'] as const satisfies readonly MemoryPeer[]
+
 /** One line of `--json`: a run within a limit beside the same run without one. */
 export interface MemoryResult extends Comparison {
   readonly bench: 'memory'

@@ -1,12 +1,12 @@
 import { explain } from './arbalest.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { chosenCases, rateUnitOf, workloadOf, type Case } from './cases.js'
-import { ArbalestError } from './errors.js'
 import { trainingProgram } from './flops-per-image.js'
 import type { MemoryLimit } from './internals.js'
 import { startOurs, startStep, type Planner } from './ours.js'
 import { gptBeyond } from './gpt-beyond.js'
-import { MEMORY_PEERS, type MemoryPeer, type MemoryResult, type ResidentTold, type Told } from './memory-result.js'
+import { MEMORY_PEERS, RULES, type MemoryPeer, type MemoryResult, type ResidentTold, type Told } from './memory-result.js'
+import { asked, isPyTorch, type Asked } from './memory-words.js'
 import { compare } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { startFrugal, type Frugality } from './peers/pytorch.js'
@@ -15,7 +15,6 @@ import type { Side } from './side.js'
 import { Table } from './table.js'
 
 const PARTS = [0.75, 0.5, 0.25]
-const PART = /^[1-9]\d?%$/
 
 /** Nominal: they decide what the least is, and are those that a run has for it. */
 const SPEED = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
@@ -183,12 +182,6 @@ function frugalitiesOf(folder: string | undefined): readonly Frugality[] {
   return [{ name: 'checkpoint' }, { name: 'accumulation' }, ...(folder === undefined ? [] : [{ name: 'saved-tensors', folder } as const])]
 }
 
-const RULES = ['geeps', 'recompute', 'move', 'without-prefetch'] as const
-
-function isPeer(word: string): word is MemoryPeer {
-  return (MEMORY_PEERS as readonly string[]).includes(word)
-}
-
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
 
 /** Images per second of a learner against the memory that it takes. */
@@ -206,49 +199,12 @@ export const memory: Bench = {
   ],
   takes: ['pairs', 'seconds', 'save'],
   async run(given, options) {
-    const spill = given.find((word) => word.startsWith('/'))
-    const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)
-    const clock: Limit['clock'] = given.includes('cpu-time') ? 'cpu' : 'wall'
-    const beyond = given.includes('beyond')
-    const named = given.filter(isPeer)
-    const wanted = (peer: MemoryPeer): boolean => named.length === 0 || named.includes(peer)
-    const others = new Set([spill, 'cpu-time', 'beyond', ...named])
-    const filters = given.filter((word) => !others.has(word) && !PART.test(word))
-    if (clock === 'cpu' && spill !== undefined)
-      throw new ArbalestError(
-        'INVALID_OPTION',
-        `cpu-time: received with ${spill}; leave one out: no processor works while a disk is waited for`
-      )
-    const pythonPeers = named.filter((peer) => peer.startsWith('pytorch'))
-    if (clock === 'cpu' && pythonPeers.length > 0)
-      throw new ArbalestError(
-        'INVALID_OPTION',
-        `cpu-time: received with ${pythonPeers.join(', ')}; leave one out: PyTorch tells seconds of a clock`
-      )
-    const moving = named.filter((peer) => peer === 'pytorch-saved-tensors' || (RULES as readonly string[]).includes(peer))
-    if (moving.length > 0 && spill === undefined)
-      throw new ArbalestError(
-        'INVALID_OPTION',
-        `${moving.join(', ')}: received no folder; name one on a disk, to which values may be moved`
-      )
-    if (beyond && spill === undefined)
-      throw new ArbalestError('INVALID_OPTION', 'beyond: received no folder; name one on a disk, to which the vectors move')
-    const pythons =
-      clock === 'cpu' || beyond || (named.length > 0 && pythonPeers.length === 0)
-        ? []
-        : await pythonsWithTorch().catch((error: unknown) => {
-            if (pythonPeers.length > 0) throw error
-            process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-            return []
-          })
+    const wanted = asked(given)
+    const pythons = wantsPyTorch(wanted) ? await pythonsOf(wanted) : []
     const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
     table.row(['case', 'units/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
     const results: MemoryResult[] = []
-    const words = ['resnet20', 'b32', 'f32'].map((usual, kind) => filters.find((word) => kindOf(word) === kind) ?? usual)
-    if (filters.length > words.length || filters.some((word) => !words.includes(word)))
-      throw new ArbalestError('INVALID_OPTION', `filters: received ${filters.join(' ')}; give a model, a batch and a precision at most`)
-    const told = (result: MemoryResult | undefined): void => {
-      if (!result) return
+    for await (const result of wanted.beyond ? [await gptBeyond(wanted.spill!, options)] : resultsOf(wanted, pythons[0], options)) {
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       table.row([
@@ -262,32 +218,55 @@ export const memory: Bench = {
         mebibytes(result.peerBytes)
       ])
     }
-    if (beyond) told(await gptBeyond(spill!, options))
-    for (const one of beyond ? [] : chosenCases([...words, 'k1'])) {
-      const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
-      const shares = asked.length > 0 ? asked : PARTS
-      const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]
-      const limits: Limit[] = [
-        ...parts.map((part) => ({ part, clock })),
-        ...(spill === undefined ? [] : shares.map((part) => ({ part, spill, clock })))
-      ]
-      const frugalities = frugalitiesOf(spill).filter(({ name }) => wanted(`pytorch-${name}`))
-      const whole = wanted('uncapped') ? await startOurs({ ...one, clock }) : undefined
-      try {
-        for (const limit of whole ? limits : []) told(await measure(one, whole!, limit, options))
-      } finally {
-        whole?.close()
-      }
-      for (const rule of spill === undefined ? [] : RULES.filter(wanted))
-        for (const part of shares) told(await besideRule(one, part, { spill: spill!, rule }, options))
-      for (const python of pythons.slice(0, 1))
-        for (const frugality of frugalities) told(await besidePyTorch(one, python, frugality, spill, options))
-    }
     if (options.save !== undefined) await saveResults(options.save, results)
   }
 }
 
-/** A model, a batch or a precision. */
-function kindOf(word: string): 0 | 1 | 2 {
-  return /^b[1-9]\d*$/.test(word) ? 1 : word === 'f32' || word === 'bf16' ? 2 : 0
+function wantsPyTorch({ peers, clock, beyond }: Asked): boolean {
+  return clock === 'wall' && !beyond && (peers.length === 0 || peers.some(isPyTorch))
+}
+
+/** Where no Python has PyTorch, its peers are left out, with a line that says so, unless they are named. */
+async function pythonsOf({ peers }: Asked): Promise<readonly Python[]> {
+  return pythonsWithTorch().catch((error: unknown) => {
+    if (peers.some(isPyTorch)) throw error
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    return []
+  })
+}
+
+/** Beside a learner without a limit, then beside other rules on our engine, then beside PyTorch. */
+async function* resultsOf(wanted: Asked, python: Python | undefined, options: BenchOptions): AsyncGenerator<MemoryResult> {
+  const { words, spill, clock } = wanted
+  const isWanted = (peer: MemoryPeer): boolean => wanted.peers.length === 0 || wanted.peers.includes(peer)
+  const shares = wanted.parts.length > 0 ? wanted.parts : PARTS
+  for (const one of chosenCases([...words, 'k1'])) {
+    if (isWanted('uncapped')) {
+      const whole = await startOurs({ ...one, clock })
+      try {
+        for (const limit of limitsOf(one, shares, wanted)) yield await measure(one, whole, limit, options)
+      } finally {
+        whole.close()
+      }
+    }
+    if (spill !== undefined)
+      for (const rule of RULES.filter(isWanted)) {
+        for (const part of shares) {
+          const result = await besideRule(one, part, { spill, rule }, options)
+          if (result) yield result
+        }
+      }
+    if (python === undefined) continue
+    for (const frugality of frugalitiesOf(spill).filter(({ name }) => isWanted(`pytorch-${name}`))) {
+      const result = await besidePyTorch(one, python, frugality, spill, options)
+      if (result) yield result
+    }
+  }
+}
+
+/** The shares that can be kept by recomputing, and the least in the place of those that cannot; then, with a folder, all of them. */
+function limitsOf(one: Case, shares: readonly number[], { spill, clock }: Asked): readonly Limit[] {
+  const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
+  const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]
+  return [...parts.map((part) => ({ part, clock })), ...(spill === undefined ? [] : shares.map((part) => ({ part, spill, clock })))]
 }
