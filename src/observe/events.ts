@@ -304,7 +304,7 @@ export interface SampleSkippedEvent {
   /** The source of the sample: the path of an image. */
   readonly item: string
   readonly reason: string
-  /** Samples skipped so far. */
+  /** Samples skipped so far; over hosts by all of them. */
   readonly skipped: number
 }
 

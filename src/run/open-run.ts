@@ -10,6 +10,7 @@ import { prepareRun, type PreparedRun } from './prepare/prepare.js'
 import { costWarnings } from './explain/run-cost.js'
 import { unreachedOptions } from './explain/unreached-options.js'
 import type { RunModules } from './run-modules.js'
+import { SkippedSamples } from './skipped-samples.js'
 
 /** A run that is prepared and has not ended. */
 export interface OpenRun {
@@ -18,6 +19,7 @@ export interface OpenRun {
   readonly scope: JobScope
   readonly control: JobControl
   readonly interventions: Interventions
+  readonly skipped: SkippedSamples
   /** What was decided about the number of learners so far. */
   readonly decisions: readonly PopulationEvent[]
 }
@@ -39,7 +41,12 @@ export async function openRun(settings: Settings, modules: RunModules, given: Jo
     if (!warned.has(message)) control.emit({ event: 'warning', message })
     warned.add(message)
   }
-  leaderOf(hosts)?.forwardTo((event) => (event.event === 'warning' ? warn(event.message) : control.emit(event)))
+  const skipped = new SkippedSamples(control.emit, { overHosts: hosts !== undefined })
+  leaderOf(hosts)?.forwardTo((event) => {
+    if (event.event === 'warning') warn(event.message)
+    else if (event.event === 'sampleSkipped') skipped.tell(event)
+    else control.emit(event)
+  })
   const whole = await prepareRun(settings, engine, modules.engine, control.stop, hosts)
   for (const message of costWarnings({ ...whole, settings: ownSettings(hosts, whole.settings) })) warn(message)
   for (const message of unreachedOptions(whole)) warn(message)
@@ -51,5 +58,5 @@ export async function openRun(settings: Settings, modules: RunModules, given: Jo
     emit: (event) => control.emit(event),
     stop: control.stop
   })
-  return { prepared, modules, scope: new JobScope(engine, modules.engine), control, interventions, decisions }
+  return { prepared, modules, scope: new JobScope(engine, modules.engine), control, interventions, skipped, decisions }
 }

@@ -93,13 +93,13 @@ function hooksOf({
   modules: { learner, shared },
   control,
   interventions,
+  skipped,
   decisions
 }: OpenRun): Omit<RunHooks, 'trace' | 'arenas' | 'leavesVacant'> {
-  let skips = 0
   return {
     onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
     record: hosts ? UNRECORDED : interventions.record,
-    skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
+    skipped: (sample: SkippedSample) => skipped.tell(sample),
     logged: (place, iteration, metrics) => control.metrics.logOf(place, iteration, metrics),
     control: interventions.requests,
     decisions: () => decisions,

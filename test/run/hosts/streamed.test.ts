@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Dataset } from '../../../src/data/dataset.js'
 import { usableCores } from '../../../src/engine/machine.js'
 import { defineModel, flatten, linear } from '../../../src/model/layers.js'
+import type { SampleSkippedEvent } from '../../../src/observe/events.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { Folder } from '../../data/support/files.js'
 import { writePhotos } from '../../data/support/photos.js'
@@ -56,6 +58,22 @@ describe('A run over hosts whose samples are streamed', function () {
       expect(resumed).to.include({ weightsSha256: whole!.weightsSha256, iterations: 24, learners: 3 })
     } finally {
       rmSync(dir, { recursive: true })
+    }
+  })
+
+  it('tells of a sample that no host can read once, and counts those of all hosts', async () => {
+    const bad = [0, 1].map((i) => join(folder.path, 'train', 'noon', `9${i}.jpg`))
+    for (const path of bad) await writeFile(path, 'not an image at all')
+    try {
+      const data = await imageFolder(folder.path, { size: SIZE, threads: 1, onBadImage: 'skip' })
+      const jobs = together({ ...options, data, until: { steps: 12 }, evaluateEvery: 10 })
+      const skipped: SampleSkippedEvent[] = []
+      jobs[0]!.on('sampleSkipped', (event) => void skipped.push(event))
+      await ends(jobs)
+      expect(skipped.map(({ item }) => item).toSorted()).to.deep.equal(bad)
+      expect(skipped.map((event) => event.skipped)).to.deep.equal([1, 2])
+    } finally {
+      for (const path of bad) await rm(path)
     }
   })
 })
