@@ -11,10 +11,13 @@ const UNCACHED_BATCHES = 4
 /** The share of free memory in which test samples are cached, by default. */
 const CACHE_SHARE = 1 / 8
 
-/** Whole batches of a data set, from the sample at `position` on. */
+/** Whole batches of a data set. */
 export interface BatchRange {
+  /** Samples of a batch. */
   readonly batch: number
+  /** How many batches. */
   readonly steps: number
+  /** Of the first sample in the sequence of samples, from 0. */
   readonly position: number
 }
 

@@ -57,6 +57,7 @@ export interface SynchroniserProtocol {
 
 /** A learner's place in a run. */
 export interface LearnerStatus {
+  /** From 0; over hosts, of the whole run. A replacement inherits it. */
   readonly place: number
   /** The learner's number, unique in the run; null while it is being started, or where there is none. */
   readonly learner: number | null

@@ -17,9 +17,11 @@ export interface ActorSnapshot {
   readonly messages: number
   /** The messages that the two times are sums over. Of short turns one in many is timed and stands for its neighbours. */
   readonly timed: number
-  /** Milliseconds from arrival to turn, and of the turns themselves, summed over `timed`. */
+  /** Milliseconds from arrival to turn, summed over `timed`. */
   readonly waitTime: number
+  /** Milliseconds of the turns, summed over `timed`. */
   readonly handleTime: number
+  /** How many times it has been restarted. */
   readonly restarts: number
   /** Bytes of its thread's JavaScript heap and buffers, at most half a second before its last turn. Excludes the engine's memory. */
   readonly heap: number

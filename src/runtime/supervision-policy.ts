@@ -16,10 +16,13 @@ export interface RestartIntensity {
   readonly within: number
 }
 
-/** Milliseconds before a restart: `first`, then `factor` times as long at each further failure, up to `longest`. */
+/** How long a restart is delayed. */
 export interface RestartBackoff {
+  /** Milliseconds before the first restart. */
   readonly first: number
+  /** How many times as long the delay is at each further failure. */
   readonly factor: number
+  /** Milliseconds that a delay has at most. */
   readonly longest: number
   /** The greatest share of the delay by which it is shortened at random, so that actors that fail together do not restart together. */
   readonly jitter: number
