@@ -8,7 +8,9 @@ const PROCESSES = 100
 
 describe('Processes that read their environment while MPI is opened', () => {
   it('live', function () {
-    if (!builtMpi()) skip(this, 'MPI is not built: npm run setup:mpi, npm run build:mpi')
+    const mpi = builtMpi()
+    if (!mpi) skip(this, 'MPI is not built: npm run setup:mpi, npm run build:mpi')
+    if (mpi.name === 'Open MPI' && mpi.version?.startsWith('4.')) skip(this, 'Open MPI 4 adds variables of its own while it is initialised')
     const body = `
       import { engine } from '${new URL('../../src/engine/native.js', import.meta.url).href}'
       engine.openHosts({ kind: 'mpi', deadline: 20 })
