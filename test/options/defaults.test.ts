@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { hasStates } from '../../src/compiler/optimiser.js'
 import { fileURLToPath } from 'node:url'
 import { defaultsFor } from '../../src/options/defaults.js'
 import { learningRateAt } from '../../src/schedules/pieces.js'
@@ -40,6 +41,18 @@ describe('defaults', () => {
     // Who says which has it, and Adam's steps do not depend on the size of the gradient.
     expect(rates({ batch: 1, optimiser: { learningRate: 8 * usual } })).to.equal(8)
     expect(rates({ batch: 1, optimiser: 'adam' }) * usual).to.equal(0.001)
+  })
+
+  it("of rmsprop are PyTorch's, but for the rate", () => {
+    const { learningRate, update } = settingsOf({ model: 'mlp', optimiser: 'rmsprop' }).optimiser
+    expect(learningRate).to.include({ learningRate: 0.001 })
+    expect(update).to.deep.equal({ name: 'rmsprop', beta2: 0.99, epsilon: 1e-8, momentum: 0, weightDecay: 0 })
+    expect(hasStates(update)).to.equal(true)
+    const given = { beta2: 0.8, epsilon: 0.1, momentum: 0.5, weightDecay: 0.01 }
+    expect(settingsOf({ model: 'mlp', optimiser: { name: 'rmsprop', ...given } }).optimiser.update).to.deep.equal({
+      name: 'rmsprop',
+      ...given
+    })
   })
 
   it('share the rate among the learners that train, where the updates of all are added up', () => {
