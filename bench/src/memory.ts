@@ -264,7 +264,7 @@ async function* resultsOf(wanted: Asked, python: Python | undefined, options: Be
   }
 }
 
-/** The shares that can be kept by recomputing, and the least in the place of those that cannot; then, with a folder, all of them. */
+/** The shares that recomputing reaches; the least that it reaches replaces those below. With a folder to spill to, all shares once more. */
 function limitsOf(one: Case, shares: readonly number[], { spill, clock }: Asked): readonly Limit[] {
   const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
   const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]

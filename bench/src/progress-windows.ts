@@ -23,7 +23,7 @@ export class ProgressWindows {
     await sleep(500)
   }
 
-  /** A window of at least so many seconds: of training, or, by the clock `cpu`, those that processors work for the process. */
+  /** A window of at least this many seconds: of training, or, by the clock `cpu`, of the processor time of the process. */
   async window(seconds: number, clock: 'wall' | 'cpu' = 'wall'): Promise<StepsOfWindow> {
     // Events from before the process was stopped do not belong to this window.
     const settled = performance.now() + 250

@@ -11,11 +11,11 @@ export interface GenerateOptions {
   readonly length?: number
   /** Logits are divided by it: below 1 likely characters become likelier, above 1 less so; 0 always takes the likeliest. 1 by default. */
   readonly temperature?: number
-  /** Draws among so many of the likeliest alone (top-k sampling; Fan, Lewis and Dauphin, ACL 2018); all by default. */
+  /** Draws only among this many of the likeliest tokens (top-k sampling; Fan, Lewis and Dauphin, ACL 2018); among all by default. */
   readonly topK?: number
-  /** Draws among the fewest of the likeliest whose probabilities, of those of `topK`, come to this (nucleus sampling; Holtzman et al., ICLR 2020); 1, which is all, by default. */
+  /** Draws only among the fewest likeliest tokens, out of those of `topK`, whose probabilities add up to this share of theirs (nucleus sampling; Holtzman et al., ICLR 2020); 1 by default. */
   readonly topP?: number
-  /** Where this text comes, writing ends, and the text before it is returned; such as `<|endoftext|>` of GPT-2. */
+  /** Writing ends where this text comes, and the text before it is returned. GPT-2 ends a text with `<|endoftext|>`. */
   readonly stop?: string
   /** Seeds the random choice; 0 by default. */
   readonly seed?: number

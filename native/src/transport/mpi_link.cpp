@@ -24,7 +24,7 @@ void leave_memory_to_libc() {
   setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
 }
 
-// What Open MPI 5 and PMIx would add while MPI is initialised, in the thread that does it, and to the same values.
+// Open MPI 5 and PMIx set these, to the same values, in the thread that initialises MPI. There they are then no new variables.
 void add_what_pmix_adds() {
   for (auto [name, source] : {std::pair{"PMIX_PREFIX", "OPAL_PREFIX"}, std::pair{"PMIX_MCA_psec", "PMIX_SECURITY_MODE"}})
     if (const char* value = std::getenv(source)) setenv(name, value, 0);

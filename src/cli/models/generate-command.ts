@@ -28,8 +28,8 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
       realNumber('--temperature'),
       1
     )
-    .option('--top-k <tokens>', 'draw among so many of the likeliest alone (all)', wholeNumber('--top-k'))
-    .option('--top-p <number>', 'draw among the likeliest whose probabilities come to this', realNumber('--top-p'), 1)
+    .option('--top-k <tokens>', 'draw only among this many of the likeliest tokens (all)', wholeNumber('--top-k'))
+    .option('--top-p <number>', 'draw only among the likeliest tokens whose probabilities add up to this', realNumber('--top-p'), 1)
     .option('--stop <text>', 'end where this text comes, such as <|endoftext|>')
     .option('--seed <number>', 'seeds the random choice of characters', wholeNumber('--seed'), 0)
     .action(async (file: string, prompt: string, flags: GenerateFlags) =>
