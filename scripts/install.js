@@ -8,7 +8,7 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
 // In a checkout scripts/setup runs npm, which runs this script: scripts/setup builds the engine.
 if (!existsSync(at('../tsconfig.json')) && spawnSync(process.execPath, [at('build-native.js'), '--check']).status !== 0) {
-  showOnTerminal('arbalest: building the native engine for this processor; this takes a minute or two')
+  showOnTerminal('arbalest: building the native engine for this processor; this takes a few minutes')
   const { status } = spawnSync('bash', [at('setup'), '--no-system'], { stdio: 'inherit' })
   const outcome = status === 0 ? 'the native engine is built' : 'the native engine is not built yet; run `npx arbalest setup`'
   showOnTerminal(`arbalest: ${outcome}`)

@@ -120,7 +120,7 @@ describe('Set-up', () => {
         expect(status, stdout).to.equal(0)
         const shown = [...stdout.matchAll(/arbalest: (.*)\r\n/g)].map(([, line]) => line)
         expect(shown).to.deep.equal([
-          'building the native engine for this processor; this takes a minute or two',
+          'building the native engine for this processor; this takes a few minutes',
           `the native engine ${outcome}`
         ])
       })
