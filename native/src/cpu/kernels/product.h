@@ -112,4 +112,42 @@ inline void product_in_tiles(const Strided& a, const float* b, int64_t b_row, in
   }
 }
 
+// A matrix b (depth, columns) in panels of as many registers as a wide tile has, so that what a tile reads lies in one piece. Rows of it
+// that lie a multiple of a page apart would share few sets of a cache. `columns` fill whole registers.
+struct Panels {
+  static constexpr int64_t kWidth = int64_t{kWideTileVectors} * kLanes;
+
+  int64_t depth, columns;
+
+  int64_t width_of(int64_t first) const { return columns - first < kWidth ? columns - first : kWidth; }
+  // The place of b (p, column).
+  int64_t at(int64_t p, int64_t column) const {
+    const int64_t first = column / kWidth * kWidth;
+    return first * depth + p * width_of(first) + column - first;
+  }
+};
+
+// finish(row, column, sums) for each register of a (rows, depth) b, of which b is in panels. Rows are dealt out evenly to tiles.
+template <class Item, class Finish>
+[[gnu::always_inline]] inline void product_of_panels(const StridedOf<Item>& a, const Item* b, const Panels& panels, int64_t rows,
+                                                     const Finish& finish) {
+  for (int64_t first = 0; first < panels.columns; first += Panels::kWidth) {
+    const int64_t width = panels.width_of(first);
+    for (int64_t i = 0, some; i < rows; i += some) {
+      some = even_share(rows - i, kWideTileRows);
+      const StridedOf<Item> from{a.data + i * a.row, a.row, a.column};
+      const auto run = [&]<int V>() {
+        tile_of<kWideTileRows, V>(some, from, b + first * panels.depth, width, {panels.depth},
+                                  [&](int64_t row, int64_t v, Floats sums) { finish(i + row, first + v * kLanes, sums); });
+      };
+      if (width == 3 * kLanes)
+        run.template operator()<3>();
+      else if (width == 2 * kLanes)
+        run.template operator()<2>();
+      else
+        run.template operator()<1>();
+    }
+  }
+}
+
 }  // namespace arbalest::kernels

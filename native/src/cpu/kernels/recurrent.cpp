@@ -106,7 +106,7 @@ template <class Cell> class Forward final : public Kernel {
         cell_(spec, of_),
         memory_(spec, static_cast<size_t>(floats(of_))) {
     Pieces pieces(&memory_[0]);
-    panel_ = pieces.take<Item>(depth() * columns());
+    weights_ = pieces.take<Item>(depth() * columns());
     bias_ = pieces.take<float>(columns());
     states_ = pieces.take<Item>(of_.samples * state_row());
     sums_ = pieces.take<float>(of_.samples * columns());
@@ -131,9 +131,10 @@ template <class Cell> class Forward final : public Kernel {
 
   int64_t depth() const { return items_for<Item>(of_.features); }
   int64_t columns() const { return Cell::kGates * block_; }
+  Panels panels() const { return {depth(), columns()}; }
   int64_t state_row() const { return item_row<Item>(of_.features); }
 
-  // The rows of w of a gate from `first` on, as many as lanes, as columns of the panel, zeros behind the last feature; and their biases.
+  // The rows of w of a gate from `first` on, as many as lanes, as columns of the panels, zeros behind the last feature; and their biases.
   void pack(int64_t gate, int64_t first) const {
     const int64_t F = of_.features, some = std::min<int64_t>(kLanes, F - first), column = gate * block_ + first;
     const float* const rows = w_ + (gate * F + first) * F;
@@ -143,7 +144,7 @@ template <class Cell> class Forward final : public Kernel {
       for (int64_t i = 0; i < some; ++i) square[i] = reinterpret_cast<Floats>(rounded_items(rows + i * F + at, F - at));
       transpose(square);
       for (int64_t i = 0; i < std::min<int64_t>(kLanes, depth() - p); ++i)
-        store(panel_ + (p + i) * columns() + column, reinterpret_cast<RegisterOf<Item>>(square[i]));
+        store(weights_ + panels().at(p + i, column), reinterpret_cast<RegisterOf<Item>>(square[i]));
     }
     store(bias_ + column, b_ ? load(b_ + gate * F + first, static_cast<int>(some)) : Floats{});
   }
@@ -162,8 +163,8 @@ template <class Cell> class Forward final : public Kernel {
     std::fill(cells_ + begin * block_, cells_ + end * block_, 0.0f);
     for (int64_t s = 0; s < of_.length; ++s) {
       if (s > 0)
-        product(StridedOf<Item>{states_ + begin * state_row(), state_row(), 1}, panel_, columns(), end - begin, columns(), depth(),
-                [&](int64_t row, int64_t column, Floats sums) { store(sums_ + (begin + row) * columns() + column, sums); });
+        product_of_panels(StridedOf<Item>{states_ + begin * state_row(), state_row(), 1}, weights_, panels(), end - begin,
+                          [&](int64_t row, int64_t column, Floats sums) { store(sums_ + (begin + row) * columns() + column, sums); });
       for (int64_t n = begin; n < end; ++n) {
         const int64_t at = of_.at(n, s);
         T* const y = y_ + at * F;
@@ -190,11 +191,11 @@ template <class Cell> class Forward final : public Kernel {
   T* previous_;          // (N, T, F) or null
   const Cell cell_;
   const PlannedItems<float> memory_;
-  Item* panel_;   // (items of F, columns): the transpose of w
-  float* bias_;   // (columns)
-  Item* states_;  // (N, items of F)
-  float* sums_;   // (N, columns)
-  float* cells_;  // (N, block)
+  Item* weights_;  // (items of F, columns) in panels: the transpose of w
+  float* bias_;    // (columns)
+  Item* states_;   // (N, items of F)
+  float* sums_;    // (N, columns)
+  float* cells_;   // (N, block)
 };
 
 template <class T> using LstmForward = Forward<Lstm<T>>;
@@ -213,6 +214,7 @@ std::vector<Operator> operators() {
        .outputs = {{"y", canonical}, {"gates", canonical, true}, {"cells", parameter, true}, {"previous", canonical, true}},
        .check = [](const Shapes& shapes) { check_recurrent(shapes, 4, 4); },
        .make = make_typed<LstmForward>,
+       .in_place = {{1, 0}},
        .scratch = scratch_of<LstmForward>},
       {.kind = "gru",
        .inputs = forward_ports(),

@@ -106,7 +106,7 @@ template <class Cell> class Backward final : public Kernel {
         cell_(spec, of_),
         memory_(spec, static_cast<size_t>(floats(of_))) {
     Pieces pieces(&memory_[0]);
-    panel_ = pieces.take<Item>(depth() * block_);
+    weights_ = pieces.take<Item>(depth() * block_);
     gradients_ = pieces.take<Item>(of_.samples * row());
     gstates_ = pieces.take<float>(of_.samples * block_);
     carried_ = pieces.take<float>(of_.samples * block_);
@@ -128,6 +128,7 @@ template <class Cell> class Backward final : public Kernel {
 
   int64_t rows() const { return Cell::kGates * of_.features; }
   int64_t depth() const { return items_for<Item>(rows()); }
+  Panels panels() const { return {depth(), block_}; }
   int64_t row() const { return item_row<Item>(rows()); }
 
   // The rows of w that an item has, zeros behind the last feature and the last row.
@@ -137,7 +138,7 @@ template <class Cell> class Backward final : public Kernel {
       Floats together[kTogether] = {};
       for (int64_t i = 0; i < kTogether && item * kTogether + i < rows(); ++i)
         together[i] = load<Partial>(w_ + (item * kTogether + i) * of_.features + f, width);
-      store_together(panel_ + item * block_ + f, together);
+      store_together(weights_ + panels().at(item, f), together);
     });
   }
 
@@ -151,8 +152,8 @@ template <class Cell> class Backward final : public Kernel {
         to_items(gradients, rows(), gradients_ + n * row());
       }
       if (s > 0)
-        product(StridedOf<Item>{gradients_ + begin * row(), row(), 1}, panel_, block_, end - begin, block_, depth(),
-                [&](int64_t sample, int64_t column, Floats sums) { store(gstates_ + (begin + sample) * block_ + column, sums); });
+        product_of_panels(StridedOf<Item>{gradients_ + begin * row(), row(), 1}, weights_, panels(), end - begin,
+                          [&](int64_t sample, int64_t column, Floats sums) { store(gstates_ + (begin + sample) * block_ + column, sums); });
     }
   }
 
@@ -162,7 +163,7 @@ template <class Cell> class Backward final : public Kernel {
   const T* gy_;          // (N, T, F)
   const Cell cell_;
   const PlannedItems<float> memory_;
-  Item* panel_;      // (items of rows, block): w
+  Item* weights_;    // (items of rows, block) in panels: w
   Item* gradients_;  // (N, items of rows)
   float* gstates_;   // (N, block)
   float* carried_;   // (N, block)
@@ -184,6 +185,7 @@ std::vector<Operator> operators() {
        .outputs = {{"gx", canonical}},
        .check = [](const Shapes& shapes) { check_recurrent_gradient(shapes, 4, 1); },
        .make = make_typed<LstmBackward>,
+       .in_place = {{0, 0}},
        .scratch = scratch_of<LstmBackward>},
       {.kind = "gruBackward",
        .inputs = {{"gates", canonical}, {"previous", canonical}, {"w", parameter}, {"gy", canonical}, {"lengths", parameter, true}},
