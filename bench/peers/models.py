@@ -644,11 +644,27 @@ class TextClassifier(nn.Module):
         return self.head(self.norm((x * weights).sum(1) / weights.sum(1)))
 
 
+class Recurrent(nn.Module):
+    """A language model over tokens (T): an embedding, recurrent layers and a linear one; dropout before and behind each recurrent layer."""
+
+    def __init__(self, cell, sample, classes, dropout, layers=2, width=256):
+        super().__init__()
+        self.encoder = nn.Embedding(classes, width)
+        self.dropout = nn.Dropout(dropout)
+        self.rnn = cell(width, width, layers, batch_first=True, dropout=dropout if layers > 1 else 0)
+        self.decoder = nn.Linear(width, classes)
+
+    def forward(self, tokens):
+        states, _ = self.rnn(self.dropout(self.encoder(tokens)))
+        return self.decoder(self.dropout(states))
+
+
+RECURRENT = {"lstm": nn.LSTM, "gru": nn.GRU}
 VITS = {"vit-tiny": (3, 192), "vit-small": (6, 384), "vit-base": (12, 768)}
 
 
 def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
-    """The model of that name for samples (C, H, W), or tokens (T) for gpt and text-classifier; a transformer's `size` may be given; ValueError for a name that is not known."""
+    """The model of that name for samples (C, H, W), or tokens (T) for gpt, lstm, gru and text-classifier; the `size` of these and of a vision transformer may be given; ValueError for a name that is not known."""
     if name == "mlp":
         return Mlp(sample, classes)
     if name == "lenet":
@@ -669,6 +685,8 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return ResNet(int(name[6:]), sample, classes, shortcut)
     if name == "gpt":
         return Gpt(sample, classes, dropout, **size)
+    if name in RECURRENT:
+        return Recurrent(RECURRENT[name], sample, classes, dropout, **size)
     if name == "convnet":
         return ConvNet(sample, classes)
     if name == "inception_v3":
@@ -686,4 +704,4 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
     if name in VITS:
         heads, width = VITS[name]
         return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
-    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, resnet20_gn, resnet50_gn, {', '.join([*GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *CONVNEXTS, *VITS])}")
+    raise ValueError(f"model: received {name}; use mlp, gpt, text-classifier, lenet, alexnet, vgg16, mobilenet_v2, inception_v3, convnet, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, resnet20_gn, resnet50_gn, {', '.join([*RECURRENT, *GROUPED_RESNETS, *MOBILENETS_V3, *EFFICIENTNETS, *CONVNEXTS, *VITS])}")

@@ -53,6 +53,8 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
   alexnet: PHOTOGRAPHS,
   inception_v3: LARGER,
   gpt: TEXT,
+  lstm: TEXT,
+  gru: TEXT,
   'text-classifier': LABELLED_TEXTS
 }
 

@@ -29,7 +29,7 @@ export const defineInit: DefineCommand = (command, { finish }) => {
     .option('--js', 'write plain JavaScript: arbalest.config.mjs')
     .option('--force', 'replace an existing config')
     .option('--model <name>', 'a model of the zoo (lenet)')
-    .option('--data <name>', 'a data set or a folder of images (digits; tinyshakespeare for gpt)')
+    .option('--data <name>', 'a data set or a folder of images (digits; tinyshakespeare for gpt, lstm and gru)')
     .action(async (flags: InitFlags) => finish(await runInit(flags)))
 }
 
@@ -72,9 +72,9 @@ async function runInit({
   return EXIT.done
 }
 
-/** A text for a model that takes only tokens. */
+/** A text for a model that continues one. */
 function defaultData(model: string): string {
-  return model === 'gpt' ? 'tinyshakespeare' : 'digits'
+  return ['gpt', 'lstm', 'gru'].includes(model) ? 'tinyshakespeare' : 'digits'
 }
 
 /** A data set by its name, or a folder of images, as `train` takes it. */

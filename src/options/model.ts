@@ -56,8 +56,8 @@ export const modelOptions = {
     otherwise: 'lenet',
     common: true
   }),
-  /** The size of a transformer (`gpt`, `text-classifier`, `vit-tiny` and larger): `{ layers: 6, heads: 6, width: 384 }`. */
-  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of a transformer: gpt, text-classifier, vit-tiny and larger' }),
+  /** The size of a transformer (`gpt`, `text-classifier`, `vit-tiny` and larger) or of a recurrent model (`lstm`, `gru`): `{ layers: 6, heads: 6, width: 384 }`. */
+  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of gpt, lstm, gru, text-classifier, vit-tiny and larger' }),
   /**
    * A folder as Hugging Face's transformers saves it, of GPT-2, a ResNet or a ViT: its model is trained further, with its tokenizer or as it takes images. Data with other classes
    * get a new head.

@@ -166,6 +166,14 @@ describe('buildGraph', () => {
       expect(initialiser).to.deep.equal({ kind: 'uniform', bound: 1 / Math.sqrt(3) })
   })
 
+  it('refuses dropout between recurrent layers where there is one, and fractions that are none', () => {
+    const faultOf = (options: object) =>
+      thrown(() => buildGraph(defineModel({ name: 'series', input: [5, 7], layers: [lstm(3, options)] }), { batch: 2, mode: 'train' }))
+        .message
+    expect(faultOf({ dropout: 0.1 })).to.include('dropout: received 0.1; leave it out: it is between two layers')
+    expect(faultOf({ layers: 2, dropout: 1 })).to.include('dropout: received 1; use a number from 0 to less than 1')
+  })
+
   it('begins recurrent layers with the weights and biases that they are told', () => {
     const one = { kind: 'constant', value: 1 } as const
     const layers = [lstm(3, { initialiser: 'xavierUniform', biasInitialiser: one }), gru(2, { biasInitialiser: one })]

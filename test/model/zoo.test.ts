@@ -8,6 +8,7 @@ import {
   gpt,
   inceptionV3,
   mlp,
+  recurrent,
   imagenetResnet,
   mobilenetV2,
   mobilenetV3,
@@ -18,6 +19,7 @@ import {
   zoo
 } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
+import { TEXT } from '../support/zoo.js'
 
 const mnist = { input: [1, 28, 28], classes: 10 }
 const cifar = { input: [3, 32, 32], classes: 10 }
@@ -68,6 +70,9 @@ describe('the zoo', () => {
     ['vit-base', imagenet, 86_567_656],
     // Embedding and positions, 12 width^2 + 13 width a block, the last norm; the head has the embedding's weights.
     ['gpt', text, 128 * (65 + 128) + 4 * (12 * 128 ** 2 + 13 * 128) + 2 * 128],
+    // Embedding, two layers as PyTorch counts them, and the head.
+    ['lstm', text, 65 * 256 + 2 * 4 * (2 * 256 ** 2 + 2 * 256) + 65 * (256 + 1)],
+    ['gru', text, 65 * 256 + 2 * 3 * (2 * 256 ** 2 + 2 * 256) + 65 * (256 + 1)],
     ['text-classifier', text, 64 * (256 + 128) + 2 * (12 * 64 ** 2 + 13 * 64) + 2 * 64 + 65 * (64 + 1)]
   ]
   for (const [name, shape, count] of counts)
@@ -102,7 +107,7 @@ describe('the zoo', () => {
   })
 
   it('fits other shapes', () => {
-    for (const name of Object.keys(zoo).filter((each) => !['gpt', 'text-classifier'].includes(each))) {
+    for (const name of Object.keys(zoo).filter((each) => !TEXT.includes(each))) {
       const input = ['alexnet', 'vgg16', 'inception_v3'].includes(name) ? [2, 100, 80] : [2, 24, 20]
       const graph = buildGraph(modelNamed(name, { input, classes: 7 }), { batch: 3, mode: 'train' })
       expect(graph.values[graph.named.output!]!.shape, name).to.deep.equal([3, 7])
@@ -123,6 +128,29 @@ describe('the zoo', () => {
     expect(thrown(() => gpt(mnist)).code).to.equal('SHAPE_MISMATCH')
     expect(thrown(() => gpt(text, { layers: 0 })).message).to.include('layers: received 0')
     expect(thrown(() => gpt(text, { heads: 3 })).message).to.include('width: received 128; use a multiple of the 3 heads')
+  })
+
+  it('has recurrent language models of any size, with dropout before and behind each layer', () => {
+    const model = recurrent({ input: [12], classes: 7 }, { layers: 3, width: 24, dropout: 0.1 }, 'gru')
+    const { values, named, operators } = buildGraph(model, { batch: 3, mode: 'train' })
+    expect(values[named.output!]!.shape).to.deep.equal([3, 12, 7])
+    expect(operators.filter(({ kind }) => ['gru', 'dropout'].includes(kind)).map(({ kind, name }) => `${kind} ${name}`)).to.deep.equal([
+      'dropout dropout1',
+      'gru rnn.l0',
+      'dropout rnn.l0_dropout',
+      'gru rnn.l1',
+      'dropout rnn.l1_dropout',
+      'gru rnn',
+      'dropout dropout2'
+    ])
+    const predicts = predictionGraph(model)
+    expect(predicts.operators.some(({ kind }) => kind === 'dropout')).to.equal(false)
+    expect(parametersOf(predicts).map(({ name }) => name)).to.include.members(['encoder.weight', 'rnn.weight_hh_l2', 'decoder.bias'])
+    expect(thrown(() => recurrent(mnist)).message)
+      .to.include('model lstm')
+      .and.to.include('(1, 28, 28)')
+    expect(thrown(() => recurrent(text, { heads: 3 } as object)).message).to.include('heads: received 3; use only layers, width, dropout')
+    expect(thrown(() => recurrent(text, {}, 'rnn' as 'gru')).code).to.equal('UNKNOWN_NAME')
   })
 
   it('refuses a depth that is not 6n+2', () => {

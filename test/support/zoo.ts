@@ -24,7 +24,7 @@ const DEEP: readonly string[] = [
   'vit-base'
 ]
 /** Those that take tokens. */
-export const TEXT: readonly string[] = ['gpt', 'text-classifier']
+export const TEXT: readonly string[] = ['gpt', 'lstm', 'gru', 'text-classifier']
 
 /** Every model of images in the zoo that is worth a test of its operators, for small images of ten classes. */
 export const smallZoo: readonly Model[] = Object.keys(zoo)

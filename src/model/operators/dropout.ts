@@ -50,9 +50,7 @@ function dropping<Kind extends 'dropout' | 'stochasticDepth'>(kind: Kind): Layer
     stem: kind,
     properties: { rate: true },
     build(layer, to, x) {
-      const rate = to.number('rate', layer.rate, 'from 0 to less than 1', (value) => value >= 0 && value < 1)
-      if (rate === 0 || !to.learns) return x
-      return to.result(kind, x, to.shape(x), { rate, stream: to.context.dropouts++ })
+      return to.dropped(kind, x, to.fraction('rate', layer.rate))
     }
   }
 }

@@ -117,6 +117,12 @@ export class LayerWriter {
     return addOperator(this.context.graph, operator, this.isDifferentiated)
   }
 
+  /** What is left of x when a fraction is dropped: x itself in prediction, or where none is. */
+  dropped(kind: 'dropout' | 'stochasticDepth', x: ValueId, rate: number, suffix = ''): ValueId {
+    if (rate === 0 || !this.learns) return x
+    return this.result(kind, x, this.shape(x), { rate, stream: this.context.dropouts++ }, [], suffix)
+  }
+
   get(value: ValueId): Value {
     return this.context.graph.get(value)
   }
@@ -157,6 +163,11 @@ export class LayerWriter {
   /** What keeps a normalisation from dividing by 0. */
   epsilon(value = 1e-5): number {
     return this.number('epsilon', value, `of at least ${LEAST_EPSILON}`, (epsilon) => epsilon >= LEAST_EPSILON)
+  }
+
+  /** A fraction that may be dropped. */
+  fraction(parameter: string, value: unknown): number {
+    return this.number(parameter, value, 'from 0 to less than 1', (fraction) => fraction >= 0 && fraction < 1)
   }
 
   number(parameter: string, value: unknown, wanted: string, holds: (value: number) => boolean): number {

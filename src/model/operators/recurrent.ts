@@ -55,13 +55,15 @@ export interface RecurrentLayer<Kind extends string = 'lstm' | 'gru'> extends Na
   readonly bidirectional?: boolean
   /** How many of them one behind the other, each going through what the one before gives; 1 if left out. */
   readonly layers?: number
+  /** The fraction of the features that dropout zeroes between two of the `layers`, in training only; 0 if left out. */
+  readonly dropout?: number
 }
 
 /**
  * A long short-term memory (Hochreiter and Schmidhuber, Neural Computation 1997; with forget gates: Gers et al., 2000), as PyTorch's `LSTM`: (T, F) to (T,
  * features), each position from those before it. Its parameters are PyTorch's: `weight_ih_l0` (4 features, F), `weight_hh_l0` (4 features, features),
- * `bias_ih_l0`, `bias_hh_l0`, and so on for further `layers` (`_l1`) and the way back where it is `bidirectional` (`_l0_reverse`). With `reverse` it begins at
- * the last position. With `padding`, positions behind the end of a text are left out, and give zeros.
+ * `bias_ih_l0`, `bias_hh_l0`, and so on for further `layers` (`_l1`), between which `dropout` may be, and the way back where it is `bidirectional` (`_l0_reverse`).
+ * With `reverse` it begins at the last position. With `padding`, positions behind the end of a text are left out, and give zeros.
  */
 export function lstm(features: number, options: LayerOptions<RecurrentLayer, 'features'> = {}): RecurrentLayer<'lstm'> {
   return { kind: 'lstm', features, ...optionsOf('lstm', options) }
@@ -83,6 +85,7 @@ const recurrent = <Kind extends 'lstm' | 'gru'>(kind: Kind, gates: number): Laye
     reverse: true,
     bidirectional: true,
     layers: true,
+    dropout: true,
     padding: true,
     initialiser: true,
     biasInitialiser: true
@@ -94,6 +97,9 @@ const recurrent = <Kind extends 'lstm' | 'gru'>(kind: Kind, gates: number): Laye
     const bidirectional = to.truth('bidirectional', layer.bidirectional ?? false)
     if (bidirectional && reverse) throw to.invalid('reverse', reverse, 'leave it out: with bidirectional it goes both ways')
     const count = to.wholeNumber('layers', layer.layers ?? 1, 1)
+    const rate = to.fraction('dropout', layer.dropout ?? 0)
+    if (rate > 0 && count === 1)
+      throw to.invalid('dropout', rate, 'leave it out: it is between two layers, and layers is 1; or add the layer dropout')
     const { initialiser = 'kaimingUniform', biasInitialiser } = layer
     const rows = gates * features
     // PyTorch draws all of them as if each output had `features` inputs.
@@ -127,6 +133,7 @@ const recurrent = <Kind extends 'lstm' | 'gru'>(kind: Kind, gates: number): Laye
     }
     let [y, columns] = [x, inputs]
     for (let number = 0; number < count; number++) {
+      if (number > 0) y = to.dropped('dropout', y, rate, `l${number - 1}_dropout`)
       y = bidirectional ? bothWays(y, columns, number) : oneWay(y, columns, number, reverse)
       columns = to.shape(y)[2]!
     }

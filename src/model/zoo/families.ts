@@ -14,6 +14,7 @@ import { lenetFamily } from './lenet.js'
 import { logisticRegressionFamily, mlpFamily } from './mlp.js'
 import { mobilenetFamily } from './mobilenet.js'
 import { mobilenetV3Family } from './mobilenet-v3.js'
+import { recurrentFamilies } from './recurrent.js'
 import { resnetFamily } from './resnet.js'
 import { textClassifierFamily } from './text-classifier.js'
 import { vggFamily } from './vgg.js'
@@ -35,6 +36,7 @@ const FAMILIES: readonly ZooFamily[] = [
   efficientnetFamily,
   convnextFamily,
   gptFamily,
+  ...recurrentFamilies,
   textClassifierFamily,
   ...vitFamilies
 ]

@@ -20,33 +20,38 @@ import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { checkedShape, COMMON, type ZooFamily, type ZooShape } from './family.js'
 
-const about = <const Text extends object>(text: Text) =>
-  ({ ...text, of: ['gpt', 'text-classifier', 'vit-tiny', 'vit-small', 'vit-base'] }) as const
+const TRANSFORMERS = ['gpt', 'text-classifier', 'vit-tiny', 'vit-small', 'vit-base'] as const
+const about = <const Text extends object>(text: Text) => ({ ...text, of: ['gpt', 'lstm', 'gru', ...TRANSFORMERS.slice(1)] }) as const
 
-/** The options of a transformer's size, as `size` of a run has them. */
+/** The options of a model's size, as `size` of a run has them. */
 export const gptOptions = group({
-  /** Blocks of attention and feed-forward network; 4 if omitted, 2 for `text-classifier`, 12 for vision transformers. */
+  /** Blocks of attention and feed-forward network, or recurrent layers; 4 if omitted, 2 for `text-classifier`, `lstm` and `gru`, 12 for vision transformers. */
   layers: option(
     // More than any machine trains.
     whole({ min: 1, max: 1000 }),
     about({
-      text: 'blocks of attention and feed-forward network',
+      text: 'blocks of attention and feed-forward network, or recurrent layers',
       flag: '--layers <count>',
-      otherwise: '4; 2 for text-classifier, 12 for vit'
+      otherwise: '4; 2 for text-classifier, lstm and gru; 12 for vit'
     })
   ),
   /** Heads of each attention; 4 if omitted, 3, 6 or 12 for `vit-tiny`, `vit-small` and `vit-base`. */
-  heads: option(whole({ min: 1 }), about({ text: 'heads of each attention', flag: '--heads <count>', otherwise: '4; 3, 6 or 12 for vit' })),
-  /** Features of a position, which the heads share evenly; 128 if omitted, 64 for `text-classifier`, 192, 384 or 768 for vision transformers. */
+  heads: option(whole({ min: 1 }), {
+    text: 'heads of each attention',
+    flag: '--heads <count>',
+    otherwise: '4; 3, 6 or 12 for vit',
+    of: TRANSFORMERS
+  }),
+  /** Features of a position, which the heads share evenly; 128 if omitted, 64 for `text-classifier`, 256 for `lstm` and `gru`, 192, 384 or 768 for vision transformers. */
   width: option(
     whole({ min: 1 }),
     about({
       text: 'features of a position, a multiple of the heads',
       flag: '--width <features>',
-      otherwise: '128; 64 for text-classifier; 192, 384 or 768 for vit'
+      otherwise: '128; 64 for text-classifier; 256 for lstm and gru; 192, 384 or 768 for vit'
     })
   ),
-  /** The fraction of the features that dropout zeroes, after the embedding and at the end of each branch; 0 if omitted. */
+  /** The fraction of the features that dropout zeroes, after the embedding and at the end of each branch or recurrent layer; 0 if omitted. */
   dropout: option(
     real({ min: 0, below: 1 }),
     about({ text: 'fraction of the features that dropout zeroes', flag: '--dropout <fraction>', otherwise: '0' })
