@@ -12,6 +12,11 @@ export function learnerCount(learners: number): string {
   return `${learners} ${learners === 1 ? 'learner' : 'learners'}`
 }
 
+/** `1 iteration`, `1,200 iterations`. */
+export function iterationCount(iterations: number): string {
+  return `${count(iterations)} ${iterations === 1 ? 'iteration' : 'iterations'}`
+}
+
 /** A share from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)}%`

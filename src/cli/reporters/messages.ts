@@ -20,7 +20,7 @@ import type {
 import { changedValues } from '../../observe/changed-values.js'
 import { numbersText } from '../models/metric-tables.js'
 import { colours } from '../terminal.js'
-import { bytes, count, duration, external, learnerCount, loss, percent, tableLines, type Column } from '../text.js'
+import { bytes, count, duration, external, iterationCount, learnerCount, loss, percent, tableLines, type Column } from '../text.js'
 
 /** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
 export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | undefined {
@@ -111,7 +111,7 @@ function started(event: StartedEvent): string {
   return [
     `${colours.bold(external(event.model))} on ${colours.bold(external(event.data))}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
     `${learnerCount(event.learners)} with batches of ${event.batch}, ${external(event.synchroniser)}, ${event.precision}, seed ${event.seed};`,
-    `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared${restored(event)}`
+    `${iterationCount(event.iterations)}; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared${restored(event)}`
   ]
     .join(' ')
     .concat(columnsFound(event))

@@ -38,10 +38,23 @@ function unreachedStart({ name, options, module }: Settings['synchroniser'], { e
 }
 
 function unreachedRate(rate: LearningRateSchedule, end: Progress, has: string): string[] {
-  if (rate.kind !== 'warmup' || elapsed(rate.duration, end) >= 1) return []
-  return [
-    `optimiser: received a warm-up of ${shownDuration(rate.duration)}; ${has}: the learning rate does not rise to that of its schedule`
-  ]
+  if (rate.kind === 'warmup') {
+    if (elapsed(rate.duration, end) >= 1) return unreachedDrops(rate.schedule, end, has)
+    return [
+      `optimiser: received a warm-up of ${shownDuration(rate.duration)}; ${has}: the learning rate does not rise to that of its schedule`
+    ]
+  }
+  return unreachedDrops(rate, end, has)
+}
+
+function unreachedDrops(rate: LearningRateSchedule, end: Progress, has: string): string[] {
+  const isUnreached = (each: Duration): boolean => elapsed(each, end) <= 1
+  if (rate.kind === 'step' && isUnreached(rate.period))
+    return [`optimiser: received a drop after each ${shownDuration(rate.period)}; ${has}: the learning rate does not drop`]
+  const late = rate.kind === 'multistep' ? rate.milestones.filter(isUnreached) : []
+  if (late.length === 0) return []
+  const told = late.map(shownDuration).join(', ')
+  return [`optimiser.milestones: received ${told}; ${has}: the learning rate does not drop ${late.length > 1 ? 'at these' : 'at this one'}`]
 }
 
 function shownDuration(duration: Duration): string {

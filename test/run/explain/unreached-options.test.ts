@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { constant, warmup, type TrainOptions } from '../../../src/index.js'
+import { constant, multistep, step, warmup, type TrainOptions } from '../../../src/index.js'
 import { settingsOf } from '../../../src/options/settings.js'
 import { unreachedOptions } from '../../../src/run/explain/unreached-options.js'
 import { train } from '../../../src/run/train.js'
@@ -46,6 +46,22 @@ describe('What a run does not come to', () => {
     for (const duration of [2, { epochs: 1 }, { iterations: 30 }, { fraction: 1 }])
       expect(told({ optimiser: { warmup: duration } })).to.deep.equal([])
     expect(told({})).to.deep.equal([])
+  })
+
+  it('is a drop of the learning rate at its end or after it', () => {
+    expect(told({ optimiser: { milestones: [1, 2, 3.5] } })).to.deep.equal([
+      'optimiser.milestones: received 2 epochs, 3.5 epochs; the run has 2 epochs: the learning rate does not drop at these'
+    ])
+    const late = multistep({ learningRate: 0.1, milestones: [{ iterations: 29 }, { iterations: 30 }] })
+    for (const learningRate of [late, warmup(1, late)])
+      expect(told({ optimiser: { learningRate } })).to.deep.equal([
+        'optimiser.milestones: received 30 iterations; the run has 2 epochs: the learning rate does not drop at this one'
+      ])
+    expect(told({ optimiser: { learningRate: step({ learningRate: 0.1, period: 2, gamma: 0.1 }) } })).to.deep.equal([
+      'optimiser: received a drop after each 2 epochs; the run has 2 epochs: the learning rate does not drop'
+    ])
+    expect(told({ optimiser: { learningRate: step({ learningRate: 0.1, period: 1.9, gamma: 0.1 }) } })).to.deep.equal([])
+    expect(told({ optimiser: { milestones: [1, 1.9] } })).to.deep.equal([])
   })
 
   it('is told before it starts', async () => {
