@@ -132,6 +132,7 @@ export {
   imageFolder,
   imagesIn,
   readImage,
+  readMask,
   readModelInputs
 } from './data/datasets.js'
 export type { TextDatasetOptions } from './data/text.js'
@@ -176,7 +177,9 @@ export type { Draws } from './data/random.js'
 export type { FeedOptions, ReaderSpec, StreamedSamples } from './data/dataset.js'
 export type { DatasetSpec } from './engine/contract.js'
 
-export type { ImageModel, ImageSource } from './data/images/read-image.js'
+export type { ImageSource } from './data/images/image-source.js'
+export type { ImageModel } from './data/images/read-image.js'
+export type { MaskOptions } from './data/images/read-mask.js'
 
 export { checkSavePath, importWeights, readModel, saveModel } from './formats/model-files.js'
 export type { ImportOptions, ReadModelOptions } from './formats/import-options.js'

@@ -1,7 +1,9 @@
 import type { LabelledEncoding } from '../formats/encoding.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import type { ImageFolderOptions } from './images/image-options.js'
-import type { ImageModel, ImageSource } from './images/read-image.js'
+import type { ImageSource } from './images/image-source.js'
+import type { ImageModel } from './images/read-image.js'
+import type { MaskOptions } from './images/read-mask.js'
 import type { CheckDataOptions, CheckedData } from './remote/check-data.js'
 import type { GetDataOptions, GotFile } from './remote/get-data.js'
 import type { InputSink, UnknownValues } from './model-inputs.js'
@@ -108,6 +110,20 @@ export async function imagesIn(folder: string): Promise<readonly string[]> {
 export async function readImage(image: ImageSource, sampleOrModel: readonly number[] | ImageModel): Promise<Uint8Array> {
   const { imageSample } = await import('./images/read-image.js')
   return imageSample(image, sampleOrModel)
+}
+
+/**
+ * Reads a mask as the classes of the pixels (H, W) of the image that `readImage(image, [3, H, W])` gives, for `labels` with `label: [H, W]`: each pixel is the nearest one of the mask, so
+ * that no classes are mixed. A pixel's class is its shade of grey, or in a PNG with a palette its number there; `values` names other ones. Throws DATA_NOT_FOUND, DATA_CORRUPT for a file
+ * that is no such mask and for a pixel of none of `values`, and INVALID_OPTION.
+ */
+export async function readMask(
+  mask: ImageSource,
+  shape: readonly [height: number, width: number],
+  options: MaskOptions = {}
+): Promise<Int32Array> {
+  const { maskClasses } = await import('./images/read-mask.js')
+  return maskClasses(mask, shape, options)
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { Precision } from '../compiler/program.js'
+import type { EngineBackend, Precision } from '../compiler/program.js'
 import { addon, entryOf, translated, type Addon } from './addon.js'
-import type { BackendDescription, Engine, MachineDescription } from './contract.js'
+import type { BackendCapabilities, BackendDescription, Engine, MachineDescription } from './contract.js'
 import { groupStatusBy, type ReadGroupStatus } from './group-status.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
@@ -112,6 +112,15 @@ const calls = Object.fromEntries(CALLS.map((name) => [name, call(name)])) as unk
 
 /** The engine of this thread. Handles made here may be posted to any other. */
 export const engine: Engine = { describe, groupStatus: groupStatusBy(readGroupStatus), ...calls }
+
+/** For checks of options: what a backend can do, or undefined if it cannot be opened on this machine. The run itself throws the reason. */
+export function knownCapabilities(backend: EngineBackend): BackendCapabilities | undefined {
+  try {
+    return engine.capabilities(backend)
+  } catch {
+    return undefined
+  }
+}
 
 function describe(): MachineDescription {
   return {

@@ -1,7 +1,7 @@
 import { BACKENDS, type BackendName, type EngineBackend } from '../compiler/program.js'
 import type { GroupRule, LevelName, RulePlace, SumOrder } from '../engine/contract.js'
-import { knownCapabilities } from '../engine/capabilities.js'
 import { usableProcessors } from '../engine/machine.js'
+import { knownCapabilities } from '../engine/native.js'
 import { invalidOption } from '../errors.js'
 import type { Faults } from '../schema/faults.js'
 import { deviceMemoryOption } from './device-memory.js'

@@ -7,6 +7,7 @@ import { resnetOfForm } from '../../src/model/zoo/imagenet-resnet.js'
 import { savedOf } from '../formats/support/saved-of.js'
 import { SMALL_SIZE, smallTokenizer } from '../formats/support/small-tokenizer.js'
 import { FewDigits } from '../cli/support/few-digits.js'
+import { photo, PHOTO_CLASSES } from '../data/support/photos.js'
 import { freePort } from '../support/free-port.js'
 
 /** What a page's blocks find where they run, and what is made smaller in them, so that each takes seconds. */
@@ -67,7 +68,9 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   'docs/coming-from-pytorch.md': { smaller: [[/epochs: 2 /, 'steps: 4 ']] },
   'docs/coming-from-tensorflow-js.md': { prints: /^test accuracy (?:1|0\.[89])/m },
   'docs/data.md': {
-    prints: /^test accuracy (?:1|0\.9).*^mean squared error 0\.0.*^sin\(1\) is about 0\.[789].*^stripes are told apart: (?:1|0\.9)/ms
+    prepare: writePhotosAndMasks,
+    prints:
+      /^test accuracy (?:1|0\.9).*^photographs to train on: 9$.*^mean squared error 0\.0.*^sin\(1\) is about 0\.[789].*^stripes are told apart: (?:1|0\.9)/ms
   },
   'docs/errors.md': { prints: /^INVALID_OPTION .*batch: received -1/m },
   'docs/runs.md': {
@@ -182,4 +185,19 @@ async function saveFolders(folder: string): Promise<void> {
 /** An image that is no digit: it is read and classified, whatever it is taken for. */
 async function drawImage(file: string): Promise<void> {
   await sharp({ create: { width: 60, height: 40, channels: 3, background: '#205080' } }).toFile(file)
+}
+
+/** Ten photographs, and for each a mask of black and white. */
+async function writePhotosAndMasks(folder: string): Promise<void> {
+  for (const name of ['photos', 'masks']) mkdirSync(join(folder, name))
+  for (let i = 0; i < 10; i++) {
+    await photo(PHOTO_CLASSES[0]!, i)
+      .jpeg()
+      .toFile(join(folder, 'photos', `${i}.jpg`))
+    await photo(PHOTO_CLASSES[0]!, i)
+      .greyscale()
+      .threshold(128)
+      .png()
+      .toFile(join(folder, 'masks', `${i}.png`))
+  }
 }

@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { crc32, deflateSync } from 'node:zlib'
+import sharp from 'sharp'
+import { datasetFromArrays, readImage, readMask } from '../../../src/index.js'
+import { refused } from '../../support/codes.js'
+
+/** A grey PNG of rows of up to 8 pixels. */
+function onePixelABit(rows: readonly number[], width: number): Buffer {
+  const chunk = (name: string, data: Uint8Array): Buffer => {
+    const [length, body, sum] = [Buffer.alloc(4), Buffer.concat([Buffer.from(name, 'latin1'), data]), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    sum.writeUInt32BE(crc32(body))
+    return Buffer.concat([length, body, sum])
+  }
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(rows.length, 4)
+  header[8] = 1
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+  const data = deflateSync(Uint8Array.from(rows.flatMap((row) => [0, row])))
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))])
+}
+
+describe('readMask', () => {
+  const raw = (pixels: readonly number[], width: number, channels: 1 | 3 | 4) =>
+    sharp(Uint8Array.from(pixels), { raw: { width, height: pixels.length / channels / width, channels } })
+  const grey = (pixels: readonly number[], width: number) => raw(pixels, width, 1).toColourspace('b-w').png().toBuffer()
+  const [black, red, blue] = [
+    [0, 0, 0],
+    [128, 0, 0],
+    [0, 0, 255]
+  ] as const
+  const coloured = (...colours: readonly (readonly number[])[]) => raw(colours.flat(), 2, 3)
+
+  it('takes shades of grey for classes, or gives each shade its class, and -1 to what counts for nothing', async () => {
+    const mask = await grey([0, 1, 2, 255, 1, 0], 3)
+    expect([...(await readMask(mask, [2, 3]))]).to.deep.equal([0, 1, 2, 255, 1, 0])
+    expect([...(await readMask(mask, [2, 3], { ignore: 255 }))]).to.deep.equal([0, 1, 2, -1, 1, 0])
+    expect([...(await readMask(mask, [2, 3], { values: [2, 0, 255], ignore: 1 }))]).to.deep.equal([1, -1, 0, 2, -1, 1])
+    const stored = await raw(
+      [0, 1, 255, 1].flatMap((shade) => [shade, shade, shade]),
+      2,
+      3
+    )
+      .png()
+      .toBuffer()
+    expect([...(await readMask(stored, [2, 2], { ignore: 255 }))]).to.deep.equal([0, 1, -1, 1])
+  })
+
+  it('takes white for 255 where a pixel has one bit', async () => {
+    expect([...(await readMask(onePixelABit([0b01000000, 0b10000000], 2), [2, 2], { values: [0, 255] }))]).to.deep.equal([0, 1, 1, 0])
+  })
+
+  it('keeps numbers of 16 bits', async () => {
+    const wide = await sharp(Uint16Array.of(0, 300, 65_535, 7), { raw: { width: 2, height: 2, channels: 1 } })
+      .toColourspace('grey16')
+      .png()
+      .toBuffer()
+    expect([...(await readMask(wide, [2, 2], { ignore: 65_535 }))]).to.deep.equal([0, 300, -1, 7])
+  })
+
+  it('takes colours, and the numbers of a palette', async () => {
+    const values = [black, red]
+    const image = await coloured(black, red, blue, red).png().toBuffer()
+    expect([...(await readMask(image, [2, 2], { values, ignore: blue }))]).to.deep.equal([0, 1, -1, 1])
+    const indexed = await coloured(black, red, blue, red).png({ palette: true }).toBuffer()
+    expect((await sharp(indexed).metadata()).isPalette).to.equal(true)
+    expect([...(await readMask(indexed, [2, 2], { values, ignore: blue }))]).to.deep.equal([0, 1, -1, 1])
+    // The encoder orders the palette; the same colour has the same number, and each its own.
+    const [a, b, c, d] = await readMask(indexed, [2, 2])
+    expect([a, b, c]).to.have.members([0, 1, 2])
+    expect(d).to.equal(b)
+    expect([...(await readMask(indexed, [2, 2], { values: [b!, a!], ignore: c! }))]).to.deep.equal([1, 0, -1, 0])
+  })
+
+  it('covers what readImage shows of the image, without classes between two', async () => {
+    // Stripes of 12 pixels in an image that is cropped on both sides, and turned.
+    const [width, height] = [96, 48]
+    const pixels = Array.from({ length: width * height }, (_, at) => (Math.floor((at % width) / 12) % 2) * 200)
+    for (const orientation of [1, 6]) {
+      const file = await raw(pixels, width, 1).toColourspace('b-w').withMetadata({ orientation }).png().toBuffer()
+      const image = await readImage(file, [1, 16, 16])
+      const mask = await readMask(file, [16, 16], { values: [0, 200] })
+      const differing = [...image].filter((shade, i) => Math.abs(shade - mask[i]! * 200) > 100)
+      expect(differing, `orientation ${orientation}`).to.have.length(0)
+      expect(new Set(mask)).to.deep.equal(new Set([0, 1]))
+    }
+  })
+
+  it('makes labels for every pixel of a data set', async () => {
+    const [side, photo] = [
+      4,
+      await raw(
+        Array.from({ length: 48 }, (_, i) => 5 * i),
+        4,
+        3
+      )
+        .png()
+        .toBuffer()
+    ]
+    const samples = await readImage(photo, [3, side, side])
+    const labels = await readMask(await grey([0, 1, 1, 255], 2), [side, side], { ignore: 255 })
+    const data = datasetFromArrays({ sample: [3, side, side], samples, label: [side, side], labels, classes: 2, test: { samples, labels } })
+    expect(data).to.include({ classes: 2 })
+  })
+
+  it('says which pixel is of no class, and what it cannot take', async () => {
+    const mask = await grey([0, 1, 2, 3], 2)
+    await refused(
+      'DATA_CORRUPT',
+      () => readMask(mask, [2, 2], { values: [0, 1, 2] }),
+      'found 3 at row 1, column 1; name what each class has as values'
+    )
+    const colours = await coloured(black, red, blue, red).png().toBuffer()
+    await refused('DATA_CORRUPT', () => readMask(colours, [2, 2], { values: [black, red] }), '(0, 0, 255) at row 1, column 0')
+    await refused('DATA_CORRUPT', () => readMask(colours, [2, 2]), '(128, 0, 0) at row 0, column 1')
+    await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { values: [0, red] }), 'values[1]', 'the mask is grey')
+    await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { ignore: red }), 'ignore', 'the mask is grey')
+    await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { values: [[0, 0, 256]] }), 'values[0]')
+    await refused('INVALID_OPTION', () => readMask(mask, [1, 2, 2] as never), 'shape', '[H, W]')
+    await refused('INVALID_OPTION', () => readMask(mask, [0, 2]), 'shape')
+    const indexed = await coloured(black, red, blue, red).png({ palette: true }).toBuffer()
+    await refused('INVALID_OPTION', () => readMask(indexed, [2, 2], { ignore: 200 }), 'ignore: received 200; the palette has')
+    await refused('DATA_CORRUPT', async () => readMask(await raw([0, 1, 1, 0], 2, 1).jpeg().toBuffer(), [2, 2]), 'a JPEG')
+    await refused('DATA_CORRUPT', () => readMask(mask.subarray(0, 40), [2, 2]), 'expected a mask')
+    await refused('DATA_NOT_FOUND', () => readMask('none.png', [2, 2]), 'none.png')
+  })
+})
