@@ -137,8 +137,19 @@ const A_SCHEDULE = `a schedule of kind ${scheduleNames.join(', ')}, warmup`
 const NO_SCHEDULE: Schema<LearningRateSchedule> = kind(() => false, `${A_SCHEDULE}: constant({ learningRate: 0.1 }) for a number`)
 const NEITHER: Schema<LearningRateSchedule> = kind(() => false, `a number, or ${A_SCHEDULE}`)
 
+/** Warm-ups of warm-ups. One that holds itself has no end. */
+const MOST_NESTED = 100
+
+function isEndless(value: unknown): boolean {
+  let inner = value
+  for (let depth = 0; depth < MOST_NESTED && inner !== undefined; depth++)
+    inner = (Object(inner) as { readonly schedule?: unknown }).schedule
+  return inner !== undefined
+}
+
 /** Which of the schedules a value is meant to be; undefined for none. */
 function scheduleFor(value: unknown): Schema<LearningRateSchedule> | undefined {
+  if (isEndless(value)) return undefined
   const { kind: given } = Object(value) as { readonly kind?: unknown }
   return SCHEDULES[[...scheduleNames, 'warmup'].indexOf(given as string)]
 }

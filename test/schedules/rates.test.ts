@@ -126,9 +126,12 @@ describe('the rate of a run', () => {
   })
 
   it('is refused with the path of what is wrong', () => {
+    const endless: Record<string, unknown> = { kind: 'warmup', duration: 1 }
+    endless['schedule'] = endless
     const wrong: [string, OptimiserOptions][] = [
       ['optimiser.learningRate', { learningRate: { kind: 'linear', learningRate: 1 } as unknown as LearningRateSchedule }],
       ['optimiser.learningRate', { learningRate: 0 }],
+      ['optimiser.learningRate', { learningRate: endless as unknown as LearningRateSchedule }],
       ['optimiser.learningRate.learningRate', { learningRate: cosine({ learningRate: -1 }) }],
       [
         'optimiser.learningRate.schedule.finalLearningRate',
