@@ -55,7 +55,7 @@ template <class Number> class Lstm {
  private:
   const int64_t F_;
   const T* x_;    // (N, T, 4F)
-  T* gates_;      // (N, T, 4F) or null: i, f, g, o
+  T* gates_;      // (N, T, 4F) or null: i, f, g, o; may be x
   float* cells_;  // (N, T, F) or null
 };
 

@@ -50,7 +50,7 @@ template <class Number> class Lstm {
   const Sequences of_;
   const T* gates_;      // (N, T, 4F): i, f, g, o
   const float* cells_;  // (N, T, F)
-  T* gx_;               // (N, T, 4F)
+  T* gx_;               // (N, T, 4F); may be gates
 };
 
 template <class Number> class Gru {

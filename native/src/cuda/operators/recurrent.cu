@@ -31,7 +31,7 @@ template <class Number> struct Lstm {
   using T = Number;
   static constexpr int kGates = 4;
 
-  T* gates;      // (N, T, 4F) or null: i, f, g, o
+  T* gates;      // (N, T, 4F) or null: i, f, g, o; may be x
   float* cells;  // (N, T, F) or null
 
   // Returns y, and replaces the cell by that of this position.
@@ -165,7 +165,7 @@ MadeKernel make_gru(const OperatorSpec& spec, DeviceStream& stream) {
 
 using enum Port;
 const Registered kOperators{{
-    {"lstm", {rows, weights, wide, wide}, {rows, rows, wide, rows}, make_lstm, {}, turned_scratch<Lstm>},
+    {"lstm", {rows, weights, wide, wide}, {rows, rows, wide, rows}, make_lstm, {{1, 0}}, turned_scratch<Lstm>},
     {"gru", {rows, weights, wide, wide}, {rows, rows, rows}, make_gru, {}, turned_scratch<Gru>},
 }};
 

@@ -14,7 +14,7 @@ template <class Number> struct Lstm {
 
   const T* gates;      // (N, T, 4F): i, f, g, o
   const float* cells;  // (N, T, F)
-  T* gx;               // (N, T, 4F)
+  T* gx;               // (N, T, 4F); may be gates
 
   // `gy` is the whole gradient of a feature's result at position `at`, the one before which is `before`, or -1. `carried` is the
   // gradient of the cell, which is replaced by that at the position before. Writes the gradients whose product with w goes there.
@@ -154,7 +154,7 @@ MadeKernel make_gru_backward(const OperatorSpec& spec, DeviceStream& stream) {
 
 using enum Port;
 const Registered kOperators{{
-    {"lstmBackward", {rows, wide, weights, rows, wide}, {rows}, make_lstm_backward},
+    {"lstmBackward", {rows, wide, weights, rows, wide}, {rows}, make_lstm_backward, {{0, 0}}},
     {"gruBackward", {rows, rows, weights, rows, wide}, {rows, rows}, make_gru_backward},
 }};
 
