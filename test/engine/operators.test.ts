@@ -181,6 +181,23 @@ describe('operators', function () {
       for (const [k, value] of found.entries()) expect(value / expected[k]!, `class ${k}`).to.be.closeTo(1, 0.01)
     })
 
+  for (const { name: backend } of testedBackends())
+    it(`${backend} gives the loss of a sample that is classified surely, and its gradient, to their last digits`, () => {
+      const logits = activation(1, 10)
+      const use: OperatorCase = {
+        kind: 'softmaxCrossEntropy',
+        name: 'surely',
+        attributes: {},
+        inputs: { logits, target: label(10, 1) },
+        outputs: { loss: wide(1), differences: logits }
+      }
+      const given = { logits: Float64Array.from({ length: 10 }, (_, k) => (k === 3 ? 20 : 0)), target: Float64Array.of(3) }
+      const { loss, differences } = runOnce(backend, 'f32', use, given).outputs
+      const others = 9 * Math.exp(-20)
+      expect(loss![0]! / Math.log1p(others)).to.be.closeTo(1, 1e-5)
+      expect(differences![3]! / (-others / (1 + others))).to.be.closeTo(1, 1e-5)
+    })
+
   // By their distances from the highest: a sum of the logits themselves would be infinite, or lose the distances.
   for (const { name: backend } of testedBackends())
     for (const offset of [1e6, 3e38])

@@ -37,9 +37,10 @@ Targets targets_of(const OperatorSpec& spec) {
 
 EVERYWHERE int at_least_one(int rows) { return rows > 0 ? rows : 1; }
 
-// Of the classes of one thread, and then of all: `sum` is of exp(z - highest), `target` is the target's logit.
+// Of the classes of one thread, and then of all: `others` is the sum of exp(z - highest) but for the 1 of the highest itself, which would
+// leave it no digits where a sample is classified surely. `target` is the target's logit.
 struct Softmax {
-  float highest, sum, target;
+  float highest, others, target;
   int index;
 };
 
@@ -97,7 +98,8 @@ template <class T> struct SoftmaxRows {
       found.highest = value;
       found.index = k;
     }
-    for (int k = thread; k < classes; k += kThreads) found.sum += power(float(z[k]), found.highest);
+    for (int k = thread; k < classes; k += kThreads)
+      if (k != found.index) found.others += power(float(z[k]), found.highest);
     return found;
   }
 
@@ -106,7 +108,7 @@ template <class T> struct SoftmaxRows {
     if (b.index == classes) return a;
     const bool right = b.highest > a.highest || (b.highest == a.highest && b.index < a.index);
     const Softmax &most = right ? b : a, &least = right ? a : b;
-    return {most.highest, most.sum + least.sum * power(least.highest, most.highest), a.target + b.target, most.index};
+    return {most.highest, most.others + (1 + least.others) * power(least.highest, most.highest), a.target + b.target, most.index};
   }
 
   // Before the target come larger logits, and of equal ones the first.
@@ -130,12 +132,12 @@ template <class T> struct SoftmaxRows {
     if (differences)
       for (int k = thread; k < classes; k += kThreads) {
         const float power = expf(float(logits[sample * classes + k]) - all.highest);
-        differences[sample * classes + k] = T((k == target[sample] ? power - all.sum : power) / all.sum);
+        differences[sample * classes + k] = T((k == target[sample] ? power - 1 - all.others : power) / (1 + all.others));
       }
     if (thread != 0) return;
     const bool known = target[sample] >= 0 && target[sample] < classes;
     const float mean = found.below / static_cast<float>(classes);
-    const float loss = logf(all.sum) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
+    const float loss = log1pf(all.others) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
     rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && found.better == 0, known && found.better < top, 1};
   }
 };
