@@ -7,9 +7,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { findToolkit } from './cuda/toolkit.js'
+import { CUDA_FOLDER, findToolkit } from './cuda/toolkit.js'
 import { jobs } from './jobs.js'
-import { hashOf, install, isInstalled, NATIVE, readStamp, run, sourcesIn } from './library-build.js'
+import { hashOf, install, isInstalled, linkFolder, NATIVE, readStamp, run, sourcesIn } from './library-build.js'
 
 /** Ampere, Ada, Hopper and Blackwell. */
 const ALL = '80,86,89,90,100'
@@ -33,7 +33,7 @@ const sourcesNow = hashOf(sources())
 const found = readStamp(stampFile)
 const ofTheseSources = existsSync(library) && found?.inputs === sourcesNow
 if (options.packed && (ofTheseSources || options.check)) {
-  if (!options.check) install([library])
+  if (!options.check) installLibrary()
   process.exit(ofTheseSources ? 0 : 1)
 }
 
@@ -51,7 +51,13 @@ if (options.check) {
   process.exitCode = current && isInstalled(library) ? 0 : 1
 } else {
   if (options.force || !current) compile()
+  installLibrary()
+}
+
+/** With the way to NVIDIA's libraries, which it opens at run time. */
+function installLibrary() {
   install([library])
+  linkFolder(CUDA_FOLDER)
 }
 
 function compile() {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { prebuiltEngine } from './prebuilt.js'
 
@@ -50,6 +50,14 @@ export function install(files) {
     rmSync(place, { force: true })
     copyFileSync(file, place)
   }
+}
+
+/** Beside an engine that is a package of its own: a link to a folder of this one, in which a library looks for others. */
+export function linkFolder(folder) {
+  if (BESIDE === BUILT_HERE) return
+  const place = join(BESIDE, basename(folder))
+  rmSync(place, { force: true })
+  symlinkSync(relative(BESIDE, folder), place)
 }
 
 /** Whether a file of this name is beside the addon. */

@@ -1,6 +1,17 @@
 import { expect } from 'chai'
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,6 +47,35 @@ describe('The libraries of the CUDA backend', () => {
         /^backend cuda: NVRTC is there and cannot be opened \(.*libnvrtc\.so\.13.*\); run `npx arbalest setup --cuda`/
       )
       expect(missing['cuBLASLt']).to.match(/^backend cuda: cuBLASLt \(libcublasLt\.so\.13\) is not to be found; run/)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+  it('are found in the folder of the package where the engine is one of its own, as npm brings it', function () {
+    const built = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+    if (spawnSync(process.execPath, [built('scripts/build-cuda.js'), '--packed', '--check']).status !== 0)
+      skip(this, 'no CUDA library of these sources; `npm run build:cuda` makes it')
+    const folder = mkdtempSync(join(tmpdir(), 'cuda-'))
+    try {
+      const [own, engine] = ['arbalest', `@arbalest/${process.platform}-${process.arch}`].map((name) =>
+        join(folder, 'node_modules', name)
+      ) as [string, string]
+      for (const each of [join(own, 'native'), join(own, '.cuda'), engine]) mkdirSync(each, { recursive: true })
+      cpSync(built('scripts'), join(own, 'scripts'), { recursive: true })
+      for (const name of ['package.json', 'native/src', 'native/build-cuda']) symlinkSync(built(name), join(own, name))
+      writeFileSync(join(own, '.cuda/libnvrtc.so.13'), 'half a file')
+      const { version } = JSON.parse(readFileSync(built('package.json'), 'utf8')) as { version: string }
+      for (const name of ['package.json', 'provenance.json']) writeFileSync(join(engine, name), JSON.stringify({ version }))
+      for (const name of readdirSync(built('native/build/Release')).filter((file) => !file.includes('cuda')))
+        // What is required is looked for by its real path.
+        if (name === 'arbalest.node') copyFileSync(join(built('native/build/Release'), name), join(engine, name))
+        else symlinkSync(join(built('native/build/Release'), name), join(engine, name))
+      execFileSync(process.execPath, [join(own, 'scripts/build-cuda.js'), '--packed'])
+      const asked = `process.stdout.write(require(${JSON.stringify(join(engine, 'arbalest.node'))}).describe('cuda').detail)`
+      const { ARBALEST_CUDA_PATH: _, LD_LIBRARY_PATH: __, ...env } = process.env
+      const { missing } = JSON.parse(execFileSync(process.execPath, ['-e', asked], { env, encoding: 'utf8' })) as CudaReport
+      if (missing['NVRTC'] === undefined) skip(this, 'this machine’s own loader finds an NVRTC')
+      expect(missing['NVRTC']).to.match(/^backend cuda: NVRTC is there and cannot be opened/)
     } finally {
       rmSync(folder, { recursive: true })
     }

@@ -24,8 +24,8 @@ std::vector<std::string> folders_of(const std::string& package) {
     for (std::string root; std::getline(list, root, ':');)
       if (!root.empty()) roots.push_back(root);
   }
-  // From native/build/Release.
-  roots.push_back(folder_of_this_library() + "/../../../.cuda");
+  // From native/build/Release; beside an engine that npm brought scripts/build-cuda.js leaves a link.
+  for (const char* const own : {"/../../../.cuda", "/.cuda"}) roots.push_back(folder_of_this_library() + own);
   std::vector<std::string> folders;
   for (const std::string& root : roots)
     for (const std::string& below : {std::string("/nvidia/" + package + "/lib"), std::string("/" + package + "/lib"), std::string("/lib64"),
