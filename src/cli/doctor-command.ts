@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { engineOrigin } from '../engine/addon.js'
 import { buildState } from '../engine/build-state.js'
 import type { BackendDescription } from '../engine/contract.js'
-import { describeCuda, type CudaReport } from '../engine/cuda.js'
+import { describeCuda, type CudaDevice, type CudaReport } from '../engine/cuda.js'
 import { processorFeatures, processorName, usableCores } from '../engine/machine.js'
 import { engine } from '../engine/native.js'
 import { messageOf } from '../errors.js'
@@ -136,13 +136,20 @@ function notInstalled(name: string, aptPackage: string): Check {
 /** Whether backend `cuda` can train here: its library, the driver, and the devices with their free memory. The CPU backend needs none of it. */
 function cuda(): readonly Check[] {
   const found = cudaReport()
-  if (typeof found !== 'string') {
-    const libraries = cudaLibraries(found)
-    return [libraries, ...found.devices.map(cudaDevice), ...(libraries.status === 'present' ? [gpuCopies()] : [])]
-  }
+  if (typeof found !== 'string') return cudaChecks(found, gpuCopies)
   const driver = driverVersion()
   const fix = { fix: 'run `npx arbalest setup --cuda`' }
   return [{ name: 'CUDA', status: 'absent', detail: `${driver ?? 'no NVIDIA driver'}; ${found}`, ...(driver !== undefined && fix) }]
+}
+
+/** `copies` is asked for where nothing is missing: what opens the backend may still say why it cannot be used. */
+export function cudaChecks(found: CudaReport, copies: () => Check): readonly Check[] {
+  const libraries = cudaLibraries(found)
+  const devices = found.devices.map(cudaDevice)
+  if (libraries.status !== 'present') return [libraries, ...devices]
+  const moved = copies()
+  if (moved.status === 'present') return [libraries, ...devices, moved]
+  return [{ ...libraries, status: moved.status, detail: `${libraries.detail}; ${moved.detail}` }, ...devices]
 }
 
 function cudaReport(): CudaReport | string {
@@ -156,17 +163,21 @@ function cudaReport(): CudaReport | string {
 function cudaLibraries({ versions, missing, devices }: CudaReport): Check {
   const found = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   const detail = [found.join(', '), ...Object.values(missing), ...(devices.length === 0 ? ['no GPU'] : [])].join('; ')
-  const complete = devices.length > 0 && ['driver', 'cuBLASLt', 'cuDNN'].every((name) => name in versions)
+  const complete = devices.some(hasKernels) && ['driver', 'cuBLASLt', 'cuDNN'].every((name) => name in versions)
   return { name: 'CUDA', status: complete ? 'present' : 'absent', detail }
 }
 
-function cudaDevice(device: CudaReport['devices'][number], number: number): Check {
+/** Whether it is of Ampere or later, for which our kernels are written. */
+function hasKernels({ capability }: CudaDevice): boolean {
+  return Number(capability) >= 8
+}
+
+function cudaDevice(device: CudaDevice, number: number): Check {
   const { name, capability, freeMemory } = device
-  return {
-    name: `GPU ${number}`,
-    status: 'present',
-    detail: `${name} (${capability}); ${bytes(freeMemory)} free of ${bytes(device.memory)}`
-  }
+  const check = { name: `GPU ${number}`, detail: `${name} (${capability}); ${bytes(freeMemory)} free of ${bytes(device.memory)}` }
+  return hasKernels(device)
+    ? { ...check, status: 'present' }
+    : { ...check, status: 'absent', fix: 'use a GPU of compute capability 8.0 or higher: backend cuda has no code for this one' }
 }
 
 /** The driver as nvidia-smi reports it, or the path of its library; needed if our CUDA library is not there to ask. */

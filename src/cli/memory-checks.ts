@@ -31,11 +31,15 @@ export function disk(folder: string): Check {
   }
 }
 
-/** How fast values move between a GPU and its host. */
+/** How fast values move between a GPU and its host, or why the GPU takes none. */
 export function gpuCopies(): Check {
-  const { storeBytesPerSecond, fetchBytesPerSecond } = engine.measureTransfers('cuda', MEASURED_BYTES, {})
-  const detail = `${rate(storeBytesPerSecond)} from the first GPU and ${rate(fetchBytesPerSecond)} to it`
-  return { name: 'GPU copies', status: 'present', detail }
+  try {
+    const { storeBytesPerSecond, fetchBytesPerSecond } = engine.measureTransfers('cuda', MEASURED_BYTES, {})
+    const detail = `${rate(storeBytesPerSecond)} from the first GPU and ${rate(fetchBytesPerSecond)} to it`
+    return { name: 'GPU copies', status: 'present', detail }
+  } catch (error) {
+    return { name: 'GPU copies', status: 'absent', detail: messageOf(error) }
+  }
 }
 
 function rate(bytesPerSecond: number): string {

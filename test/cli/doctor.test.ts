@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Check } from '../../src/cli/check.js'
-import { runtimeOf, supportsNode } from '../../src/cli/doctor-command.js'
+import { cudaChecks, runtimeOf, supportsNode } from '../../src/cli/doctor-command.js'
+import { gpuCopies } from '../../src/cli/memory-checks.js'
+import { describeCuda } from '../../src/engine/cuda.js'
 import { builtMpi } from '../../src/engine/mpi.js'
 import { DiskFolder } from '../support/disk-folder.js'
 import { skip } from '../support/skip.js'
@@ -45,6 +47,30 @@ describe('arbalest doctor', () => {
     expect((await disk(folder.path)).detail).to.match(/^\d+\.\d\d GB\/s written and \d+\.\d\d GB\/s read in /)
     expect(await disk('/dev/shm')).to.include({ status: 'absent' })
     expect((await disk('/dev/shm')).detail).to.include('its files lie in memory')
+  })
+
+  it('says why a GPU cannot be used, and goes on with the other checks', () => {
+    const report = describeCuda()
+    const isThere = typeof report !== 'string' && report.devices.length > 0
+    const copies = gpuCopies()
+    expect(copies.status).to.equal(isThere ? 'present' : 'absent')
+    expect(copies.detail).to.match(isThere ? /GB\/s from the first GPU/ : /^backend cuda: /)
+    const checks = (capability: string, moved: Check['status']): readonly Check[] => {
+      const devices = [{ name: 'GPU', capability, memory: 2 ** 34, freeMemory: 2 ** 33 }]
+      const found = {
+        versions: { driver: '13', cuBLASLt: '13', cuDNN: '9' },
+        missing: {},
+        devices,
+        banks: { steps: 0, refusals: 0, refusal: '' }
+      }
+      return cudaChecks(found, () => ({ name: 'GPU copies', status: moved, detail: 'no memory' }))
+    }
+    for (const capability of ['8.0', '9.0', '10.0', '12.0'])
+      expect(checks(capability, 'present').map(({ status }) => status)).to.deep.equal(['present', 'present', 'present'])
+    expect(checks('9.0', 'absent').map(({ status }) => status)).to.deep.equal(['absent', 'present'])
+    expect(checks('9.0', 'absent')[0]!.detail).to.match(/; no memory$/)
+    expect(checks('7.5', 'present').map(({ status }) => status)).to.deep.equal(['absent', 'absent'])
+    expect(checks('7.5', 'present')[1]!.fix).to.include('compute capability 8.0 or higher')
   })
 
   it('says whether processes of several hosts can meet, without which one host trains', async () => {

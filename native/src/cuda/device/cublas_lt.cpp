@@ -44,8 +44,9 @@ const CublasLt& cublas_lt() {
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   check_device(what);
-  throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? "OUT_OF_MEMORY" : "INTERNAL",
-              std::string(what) + ": cuBLASLt answered " + std::to_string(static_cast<int>(status)) + "; report this");
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw Error("OUT_OF_MEMORY", std::string(what) + ": the GPU has no memory left for cuBLASLt; use fewer learners or a smaller batch");
+  throw Error("INTERNAL", std::string(what) + ": cuBLASLt answered " + std::to_string(static_cast<int>(status)) + "; report this");
 }
 
 }  // namespace arbalest::cuda

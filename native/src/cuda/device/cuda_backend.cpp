@@ -46,11 +46,11 @@ int gpu_count() {
 constexpr int kClusters = 90;
 
 // Of the calling thread's device. Kernels that were compiled for an earlier one would neither meet in clusters nor wait for the kernel
-// before them.
+// before them. Throws BACKEND_UNAVAILABLE for a device without code, as the first launch would.
 bool has_clusters(int device) {
   int has = 0;
   check(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device), "device");
-  return has != 0 && architecture_of_own_code() >= kClusters;
+  return architecture_of_own_code() >= kClusters && has != 0;
 }
 
 class CudaBackend final : public DeviceBackend {

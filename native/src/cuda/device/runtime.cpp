@@ -95,8 +95,10 @@ void check(cudaError_t error, const char* what) {
     throw Error("OUT_OF_MEMORY", std::string(what) + ": the GPU has no more memory; use fewer learners or a smaller batch");
   if (is_unavailable(error))
     throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + words + "; it needs an NVIDIA GPU and a driver of release 580 or newer");
-  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion)
-    throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + words + "; run `npm run build:cuda -- --arch native`");
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction || error == cudaErrorUnsupportedPtxVersion)
+    throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + words +
+                                           "; it needs a GPU of compute capability 8.0 or higher: for one that is, run `npm run build:cuda "
+                                           "-- --arch native`");
   if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread)
     throw Error("UNSUPPORTED_OPERATOR",
                 std::string(what) + ": " + words + "; it cannot be part of a recorded step, ARBALEST_CUDA_GRAPHS=0 runs steps unrecorded");
