@@ -66,9 +66,6 @@ class UsedDevice {
   int before_ = 0;
 };
 
-// After a kernel's launch.
-inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }
-
 // Memory of the host that the device can access.
 class PinnedMemory {
  public:

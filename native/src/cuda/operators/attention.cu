@@ -25,26 +25,17 @@ struct Exponentials {
 template <class T, bool Causal> struct AttentionSoftmax {
   using Sum = Exponentials;
 
-  const float* scores;   // (rows, T), not scaled yet
-  T* probabilities;      // (rows, T); zero where later places stand
-  float* log_sum;        // (rows) or null
-  const float* lengths;  // (N) or null
-  int64_t sequence;      // rows of a sequence
-  int length;
+  const float* scores;  // (rows, T), not scaled yet
+  T* probabilities;     // (rows, T); zero where later places stand
+  float* log_sum;       // (rows) or null
+  SeenPlaces<Causal> seen;
   float scale;
 
-  EVERYWHERE int seen(int64_t row) const {
-    const int t = static_cast<int>(row % length);
-    if (Causal) return t + 1;
-    const auto count = static_cast<int>(places_of(lengths, row / sequence, length));
-    return t < count ? count : 0;
-  }
-
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
-    const float* z = scores + row * length;
+    const float* z = scores + row * seen.length;
     Sum found{-std::numeric_limits<float>::infinity(), 0};
-    for (int s = lane; s < seen(row); s += lanes) found.highest = fmaxf(found.highest, scale * z[s]);
-    for (int s = lane; s < seen(row); s += lanes) found.sum += expf(scale * z[s] - found.highest);
+    for (int s = lane; s < seen.of(row); s += lanes) found.highest = fmaxf(found.highest, scale * z[s]);
+    for (int s = lane; s < seen.of(row); s += lanes) found.sum += expf(scale * z[s] - found.highest);
     return found;
   }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) {
@@ -55,9 +46,9 @@ template <class T, bool Causal> struct AttentionSoftmax {
     return {highest, a.sum * expf(a.highest - highest) + b.sum * expf(b.highest - highest)};
   }
   EVERYWHERE void finish(int64_t row, int lane, int lanes, const Sum& all) const {
-    const float* z = scores + row * length;
-    for (int s = lane; s < length; s += lanes)
-      probabilities[row * length + s] = T(s < seen(row) ? expf(scale * z[s] - all.highest) / all.sum : 0.0f);
+    const float* z = scores + row * seen.length;
+    for (int s = lane; s < seen.length; s += lanes)
+      probabilities[row * seen.length + s] = T(s < seen.of(row) ? expf(scale * z[s] - all.highest) / all.sum : 0.0f);
     if (lane == 0 && log_sum) log_sum[row] = all.sum == 0 ? 0 : all.highest + logf(all.sum);
   }
 };
@@ -97,17 +88,18 @@ template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, Devic
         batched_product(at.matrices(), features(parts), false, features(parts + at.features()), true, scores(in.scores, Type::f32), stream);
     auto mixed = batched_product(at.matrices(), scores(in.probabilities, spec.precision), false, features(parts + 2 * at.features()), false,
                                  features(results), stream);
-    const AttentionSoftmax<T, Causal> softmax{
-        static_cast<const float*>(in.scores),          static_cast<T*>(in.probabilities), spec.outputs[1].as<float>(),
-        Causal ? nullptr : spec.inputs[1].as<float>(), at.rows() / at.sequences,          at.length,
-        1 / std::sqrt(static_cast<float>(at.width))};
+    const AttentionSoftmax<T, Causal> softmax{static_cast<const float*>(in.scores),
+                                              static_cast<T*>(in.probabilities),
+                                              spec.outputs[1].as<float>(),
+                                              {Causal ? nullptr : spec.inputs[1].as<float>(), at.rows() / at.sequences, at.length},
+                                              1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), parts, scored = std::move(scored), softmax, mixed = std::move(mixed), results,
                    y = spec.outputs[0].as<T>()] {
-      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, softmax.lengths);
+      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, softmax.seen.lengths);
       scored->run({});
       reduce_rows(stream, at.rows(), at.length, softmax);
       mixed->run({});
-      move_heads<T, P::V>(stream, at, 1, results, y, false, softmax.lengths);
+      move_heads<T, P::V>(stream, at, 1, results, y, false, softmax.seen.lengths);
     });
   });
 }

@@ -20,32 +20,23 @@ template <class T, bool Causal> struct ScoreGradients {
   const float* scores;   // (rows, T), not scaled yet
   const float* values;   // (rows, T): d
   const float* log_sum;  // (rows)
-  const float* lengths;  // (N) or null
-  int64_t sequence;      // rows of a sequence
-  T* probabilities;      // (rows, T); zero where later places stand
-  T* gradients;          // (rows, T), scaled; zero there too
-  int length;
+  SeenPlaces<Causal> seen;
+  T* probabilities;  // (rows, T); zero where later places stand
+  T* gradients;      // (rows, T), scaled; zero there too
   float scale;
 
-  EVERYWHERE float probability(int64_t row, int s) const { return expf(scale * scores[row * length + s] - log_sum[row]); }
-
-  EVERYWHERE int seen(int64_t row) const {
-    const int t = static_cast<int>(row % length);
-    if (Causal) return t + 1;
-    const auto count = static_cast<int>(places_of(lengths, row / sequence, length));
-    return t < count ? count : 0;
-  }
+  EVERYWHERE float probability(int64_t row, int s) const { return expf(scale * scores[row * seen.length + s] - log_sum[row]); }
 
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
     Sum found = 0;
-    for (int s = lane; s < seen(row); s += lanes) found += probability(row, s) * values[row * length + s];
+    for (int s = lane; s < seen.of(row); s += lanes) found += probability(row, s) * values[row * seen.length + s];
     return found;
   }
   EVERYWHERE static Sum sum(Sum a, Sum b) { return a + b; }
   EVERYWHERE void finish(int64_t row, int lane, int lanes, Sum mean) const {
-    for (int s = lane; s < length; s += lanes) {
-      const int64_t at = row * length + s;
-      const bool counts = s < seen(row);
+    for (int s = lane; s < seen.length; s += lanes) {
+      const int64_t at = row * seen.length + s;
+      const bool counts = s < seen.of(row);
       const float p = counts ? probability(row, s) : 0;
       probabilities[at] = T(p);
       gradients[at] = T(counts ? scale * p * (values[at] - mean) : 0.0f);
@@ -101,24 +92,22 @@ template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& sp
     const ScoreGradients<T, Causal> between{static_cast<const float*>(in.scores),
                                             static_cast<const float*>(in.values),
                                             spec.inputs[2].as<float>(),
-                                            Causal ? nullptr : spec.inputs[4].as<float>(),
-                                            at.rows() / at.sequences,
+                                            {Causal ? nullptr : spec.inputs[4].as<float>(), at.rows() / at.sequences, at.length},
                                             static_cast<T*>(in.probabilities),
                                             static_cast<T*>(in.gradients),
-                                            at.length,
                                             1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), gy = spec.inputs[3].as<T>(), gqkv = spec.outputs[0].as<T>(), parts, gparts,
                    gresults, scored = std::move(scored), valued = std::move(valued), between, gquery = std::move(gquery),
                    gkey = std::move(gkey), gvalue = std::move(gvalue)] {
-      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, between.lengths);
-      move_heads<T, P::V>(stream, at, 1, gy, gresults, true, between.lengths);
+      move_heads<T, P::V>(stream, at, 3, qkv, parts, true, between.seen.lengths);
+      move_heads<T, P::V>(stream, at, 1, gy, gresults, true, between.seen.lengths);
       scored->run({});
       valued->run({});
       reduce_rows(stream, at.rows(), at.length, between);
       gquery->run({});
       gkey->run({});
       gvalue->run({});
-      move_heads<T, P::V>(stream, at, 3, gparts, gqkv, false, between.lengths);
+      move_heads<T, P::V>(stream, at, 3, gparts, gqkv, false, between.seen.lengths);
     });
   });
 }

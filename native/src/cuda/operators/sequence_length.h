@@ -19,4 +19,19 @@ EVERYWHERE inline int64_t place_of(int64_t given, const float* lengths, int64_t 
   return lengths ? places_of(lengths, sample, most) + given : given;
 }
 
+// How many places the query of a row sees, from the first one on. Rows are the places of one head, those of a sequence's heads one behind
+// the other.
+template <bool Causal> struct SeenPlaces {
+  const float* lengths;  // (N) or null
+  int64_t sequence;      // rows of a sequence
+  int length;
+
+  EVERYWHERE int of(int64_t row) const {
+    const int t = static_cast<int>(row % length);
+    if (Causal) return t + 1;
+    const auto count = static_cast<int>(places_of(lengths, row / sequence, length));
+    return t < count ? count : 0;
+  }
+};
+
 }  // namespace arbalest::cuda
