@@ -1,5 +1,5 @@
 // node scripts/build-cuda.js                 compiles libarbalest-cuda.so for all GPUs from Ampere on, unless it is current
-// node scripts/build-cuda.js --arch native   for this machine's GPU only; or --arch 90, or 80,90; always with PTX for later GPUs
+// node scripts/build-cuda.js --arch native   for this machine's GPUs only; or --arch 90, or 80,90; always with PTX for later GPUs
 // node scripts/build-cuda.js --optional      without a CUDA toolkit it prints a line and exits 0
 // node scripts/build-cuda.js --packed        accepts a library that was compiled from these sources on another machine, with any toolkit
 // node scripts/build-cuda.js --check         exits 0 if the library is current, otherwise 1
@@ -44,7 +44,8 @@ if (toolkit.missing.length > 0) {
   process.exit(options.optional && !options.check ? 0 : 1)
 }
 
-const wanted = { inputs: sourcesNow, toolchain: [toolkit.root, toolkit.version, options.arch, ...toolkit.includes].join(' | ') }
+const arch = options.arch === 'native' ? ownArchitectures() : options.arch
+const wanted = { inputs: sourcesNow, toolchain: [toolkit.root, toolkit.version, arch, ...toolkit.includes].join(' | ') }
 const current = ofTheseSources && found.toolchain === wanted.toolchain
 
 if (options.check) {
@@ -72,7 +73,7 @@ function compile() {
     build,
     ...(ninja ? ['-G', 'Ninja'] : []),
     `-DCMAKE_CUDA_COMPILER=${toolkit.nvcc}`,
-    `-DCMAKE_CUDA_ARCHITECTURES=${architectures(options.arch)}`,
+    `-DCMAKE_CUDA_ARCHITECTURES=${architectures(arch)}`,
     `-DARBALEST_CUDA_INCLUDES=${toolkit.includes.join(';')}`,
     '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON'
   ])
@@ -81,9 +82,17 @@ function compile() {
   writeFileSync(stampFile, JSON.stringify(wanted))
 }
 
+/** Those of this machine's GPUs, such as `90`. CMake has a `native` of its own from 3.24 on, without PTX. */
+function ownArchitectures() {
+  const { stdout } = spawnSync('nvidia-smi', ['--query-gpu=compute_cap', '--format=csv,noheader'], { encoding: 'utf8' })
+  const numbers = new Set([...(stdout ?? '').matchAll(/^(\d+)\.(\d)$/gm)].map(([, major, minor]) => major + minor))
+  if (numbers.size > 0) return [...numbers].join(',')
+  process.stderr.write('--arch: received native; nvidia-smi tells of no GPU here, give its compute capability as a number such as 90\n')
+  process.exit(2)
+}
+
 /** The value for CMake: machine code for each architecture, and PTX for later ones. */
 function architectures(list) {
-  if (list === 'native') return 'native'
   const numbers = list.split(',')
   const wrong = numbers.find((number) => !/^\d{2,3}$/.test(number))
   if (wrong !== undefined) {

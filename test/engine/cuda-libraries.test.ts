@@ -80,6 +80,31 @@ describe('The libraries of the CUDA backend', () => {
       rmSync(folder, { recursive: true })
     }
   })
+  it('are built for the GPUs of this machine by --arch native, whichever CMake there is', function () {
+    const built = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+    if (spawnSync(process.execPath, [built('scripts/setup-cuda.js'), '--check']).status !== 0) skip(this, 'no CUDA toolkit here')
+    const folder = mkdtempSync(join(tmpdir(), 'cuda-'))
+    try {
+      cpSync(built('scripts'), join(folder, 'scripts'), { recursive: true })
+      for (const name of ['tools', 'native']) mkdirSync(join(folder, name))
+      for (const name of ['native/src', '.cuda']) if (existsSync(built(name))) symlinkSync(built(name), join(folder, name))
+      const build = (gpus: string) => {
+        for (const [tool, words] of [
+          ['nvidia-smi', `printf '${gpus}'`],
+          ['cmake', 'echo "$@"; exit 1']
+        ] as const)
+          writeFileSync(join(folder, 'tools', tool), `#!/bin/sh\n${words}\n`, { mode: 0o755 })
+        const env = { ...process.env, PATH: `${join(folder, 'tools')}:${process.env['PATH']}` }
+        return spawnSync(process.execPath, [join(folder, 'scripts/build-cuda.js'), '--arch', 'native'], { encoding: 'utf8', env })
+      }
+      expect(build('8.6\\n12.0\\n12.0\\n').stdout).to.include('-DCMAKE_CUDA_ARCHITECTURES=86-real;120-real;120-virtual')
+      const without = build('')
+      expect(without.status).to.equal(2)
+      expect(without.stderr).to.match(/^--arch: received native; nvidia-smi tells of no GPU here, give /)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
   it('have errors after which the process has to end, all of which are DEVICE_FAILED', function () {
     const file = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
     const header = file('.cuda/nvidia/cu13/include/driver_types.h')
