@@ -10,7 +10,15 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const SUITES = {
-  operators: ['engine/operators.slow', 'engine/partial-sums', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
+  operators: [
+    'engine/operators.slow',
+    'engine/attention',
+    'engine/partial-sums',
+    'engine/load',
+    'engine/stream',
+    'engine/token-windows',
+    'engine/dropout'
+  ],
   curves: ['engine/device'],
   banks: ['run/learner-bank.slow'],
   synchronisers: ['engine/synchronisers', 'engine/levels'],
