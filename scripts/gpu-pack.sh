@@ -47,7 +47,7 @@ fi
 ldd native/build/Release/libarbalest-cpu.so | awk '$3 ~ /lib(dnnl|gomp|OpenCL)/ { print $3 }' | xargs -r -I{} cp -L {} "$work/lib/"
 # Development tools, image decoders and what drives a browser are not needed to run tests of the engine and benches.
 tar -C node_modules -c --dereference \
-  --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
+  --exclude=./@arbalest --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
   --exclude=./puppeteer-core --exclude=./@puppeteer --exclude=./chromium-bidi --exclude=./axe-core --exclude=./devtools-protocol --exclude=./zod \
   --exclude=./prettier --exclude=./@img --exclude=./@types --exclude='*.map' --exclude='*.d.ts' . |
   tar -C "$work/node_modules" -x
