@@ -1,5 +1,6 @@
 import { SEGMENTS, type Program } from '../compiler/program.js'
 import type { PlannedEvent, PlannedProgram } from '../observe/events.js'
+import { iterationSamples } from '../options/settings.js'
 import { planRunSources, type PreparedRun } from './prepare/prepare.js'
 import type { RunPrograms } from './prepare/programs.js'
 import { scheduleOf } from './schedule.js'
@@ -26,12 +27,12 @@ function shortened({ evaluate, statistics, ...programs }: RunPrograms): RunProgr
 
 /** The plan of the whole run that a dry run stands for. */
 export function plannedEvent({ programs, settings, schedule, dataset, need, budget }: PreparedRun): PlannedEvent {
-  const { learners, batch } = settings
+  const { learners } = settings
   return {
     event: 'planned',
     programs: plannedPrograms(programs),
     learners,
-    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
+    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * iterationSamples(settings))),
     steps: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,

@@ -35,6 +35,11 @@ describe('a dry run', () => {
     expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed', iterations: 2 })
     expect(JSON.parse(JSON.stringify(planned))).to.deep.equal(planned)
   })
+
+  it('counts the steps of an epoch by all batches of a step', async () => {
+    const [planned] = await eventsOf({ dryRun: true, until: { epochs: 2 }, optimiser: { accumulate: 2 } })
+    expect(planned).to.include({ event: 'planned', stepsAnEpoch: 4, steps: 8 })
+  })
 })
 
 describe('overfitting a few batches', () => {
@@ -58,6 +63,7 @@ describe('overfitting a few batches', () => {
     for (const at of [0, 6, 294]) expect([...few.train.samples.subarray(2 * at, 2 * at + 12)]).to.deep.equal([...few.test.samples])
     expect(few.augmentation).to.deep.equal({ padding: 0, flip: false })
     expect(thrown(() => firstBatches(data, { batches: 7, batch: 3 })).message).to.match(/^overfit: received 7; .* at most 6$/)
+    expect(thrown(() => firstBatches(data, { batches: 1, batch: 21 })).message).to.match(/^batch: received 21; .* at most 20$/)
   })
 
   it('keeps targets with their samples', () => {

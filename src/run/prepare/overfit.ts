@@ -1,6 +1,6 @@
 import { isStreamed, type Dataset, type StoredDataset, type StreamedSamples } from '../../data/dataset.js'
 import type { DatasetSpec } from '../../engine/contract.js'
-import { invalidOption } from '../../errors.js'
+import { invalidOption, type ArbalestError } from '../../errors.js'
 import { NO_AUGMENTATION } from '../../model/augmentation.js'
 import { elements } from '../../model/graph.js'
 
@@ -21,12 +21,7 @@ export function firstBatches(dataset: StoredDataset, size: OverfitSize): StoredD
 export function firstBatches(dataset: Dataset, size: OverfitSize): Dataset
 export function firstBatches(dataset: Dataset, { batches, batch }: OverfitSize): Dataset {
   const wanted = batches * batch
-  if (wanted > dataset.train.count)
-    throw invalidOption(
-      'overfit',
-      batches,
-      `${dataset.name} has ${dataset.train.count} samples: use at most ${Math.floor(dataset.train.count / batch)}`
-    )
+  if (wanted > dataset.train.count) throw beyondSamples(dataset, { batches, batch })
   const unchanged = { ...dataset, augmentation: NO_AUGMENTATION }
   if (dataset.train.stride !== undefined) {
     const windows = firstWindows(dataset.train, wanted, dataset.train.stride)
@@ -34,6 +29,12 @@ export function firstBatches(dataset: Dataset, { batches, batch }: OverfitSize):
   }
   const repeats = Math.max(1, Math.ceil((ITERATIONS_AN_EPOCH * batch) / wanted))
   return { ...unchanged, train: repeated(dataset.train, wanted, repeats), test: repeated(dataset.train, wanted, 1) }
+}
+
+function beyondSamples({ name, train: { count } }: Dataset, { batches, batch }: OverfitSize): ArbalestError {
+  if (count < batch)
+    return invalidOption('batch', batch, `${name} has ${count} samples, and overfit takes whole batches: use at most ${count}`)
+  return invalidOption('overfit', batches, `${name} has ${count} samples: use at most ${Math.floor(count / batch)}`)
 }
 
 /** The first `count` windows of a text, and not a token more: without spare tokens the windows cannot be shifted at random. */
