@@ -92,6 +92,37 @@ function trained(given: Case): Float32Array[] {
   }
 }
 
+/** Twenty learners of a small model: more vectors than the windows of all of them have room for. */
+function trainedByMany(rule: GroupRule, tier?: HostTierSpec): Float32Array {
+  const training = TRAININGS['a language model']!
+  const given = { backend: 'cpu', training, optimiser: OPTIMISERS['momentum']!, ...(tier && { moved: 'all' as const }) } as const
+  const program = compiled(given)
+  const { parameters: layout } = program
+  const { model, load, batch, data, rate } = training
+  const initial = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5)
+  const [dataset, handle] = [engine.createDataset(data), engine.createProgram(program)]
+  const vectors = tier && engine.createMovedVectors({ backend: 'cpu', layout, tier })
+  const use = vectors !== undefined && { moved: { vectors, all: true } }
+  const optimiser = program.segments.update[0]!.attributes
+  const group = engine.createGroup({ backend: 'cpu', layout, initial, batch, rule, optimiser, ...use })
+  engine.setLearningRates(group, 0, Float32Array.of(rate))
+  const replicas = Array.from({ length: 20 }, (_, learner) =>
+    engine.createReplica({ backend: 'cpu', layout, threads: 1, seed: 3, ...use, group, learner })
+  )
+  try {
+    const slots = replicas.map((replica, learner) => {
+      engine.join(group, learner)
+      return engine.bind(replica, handle, dataset)
+    })
+    for (let step = 0; step < 2; step++)
+      for (const [learner, replica] of replicas.entries())
+        expect(engine.run(replica, slots[learner]!, { steps: 1, milliseconds: 60_000 }).outcome).to.equal('ran')
+    return engine.readCentral(group) as Float32Array
+  } finally {
+    for (const each of [...replicas, group, ...(vectors === undefined ? [] : [vectors]), dataset, handle]) engine.release(each)
+  }
+}
+
 const moves = (program: Program): number => inOrder(program.segments).filter(({ kind }) => kind === 'fetch' || kind === 'store').length
 
 const synchronous = { kind: 'synchronous', period: 1, from: 0 } as const
@@ -129,6 +160,12 @@ describe('vectors in the second tier', function () {
         expect(trained({ ...given, moved, tier: { timing: 3 } }), moved).to.deep.equal(expected)
     })
 
+  for (const central of [{ kind: 'optimiser' }, { kind: 'sma', alpha: null, momentum: 0.9 }] as const)
+    it(`may be as many as a sum over many learners takes: ${central.kind}`, () => {
+      const expected = trainedByMany({ ...synchronous, adopts: central.kind === 'optimiser', central })
+      expect(trainedByMany({ ...synchronous, adopts: central.kind === 'optimiser', central }, { timing: 5 })).to.deep.equal(expected)
+    })
+
   for (const backend of ['cpu', DEVICE] as const) {
     it(`are no longer under way when activations move for a larger program: ${backend}`, () => {
       const { count, different } = inOwnProcess(UNDER_WAY, 'weightsAfterLargerBind', backend) as ReturnType<typeof weightsAfterLargerBind>
@@ -157,7 +194,7 @@ describe('vectors in the second tier', function () {
     expect(moved.arenas.activations - whole.arenas.activations).to.be.below(moved.parameters.bytes)
   })
 
-  it('are not counted in the memory of the device', () => {
+  it('are not counted in the memory of the device, but for their windows', () => {
     const training = TRAININGS['a language model']!
     const counted = (moved?: 'states' | 'all') => {
       const program = compiled({ backend: 'cpu', training, optimiser: OPTIMISERS['adamw']!, ...(moved && { moved }) })
@@ -184,9 +221,12 @@ describe('vectors in the second tier', function () {
     const states = counted('states')
     expect([states.replica.optimiser, states.replica.weights, states.group[0]]).to.deep.equal([0, bytes, 2 * bytes])
     const all = counted('all')
-    expect([all.replica.optimiser, all.replica.weights, all.replica.gradients, all.group[0], all.contribution, all.snapshot]).to.deep.equal(
-      [0, 0, 0, 0, 0, 0]
-    )
+    expect([all.replica.optimiser, all.replica.weights, all.replica.gradients, all.group[0], all.contribution]).to.deep.equal([
+      0, 0, 0, 0, 0
+    ])
+    // Weights, gradients, two moments and the correction; the copies of a checkpoint have windows, too.
+    const own = 3 * 4096
+    expect([states.learnerWindows, all.learnerWindows, all.snapshot, all.copyWindows]).to.deep.equal([2 * own, 5 * own, 3 * own, 2 * own])
     expect(all.windows).to.be.above(0)
   })
 

@@ -213,7 +213,9 @@ function countMemory({ programs: handles, group }: MemorySpec): MemoryCount {
     },
     snapshot: 2 * trained,
     update: 7 * trained,
-    windows: 0
+    windows: 0,
+    learnerWindows: 0,
+    copyWindows: 0
   }
 }
 

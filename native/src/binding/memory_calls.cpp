@@ -48,6 +48,8 @@ Napi::Value count(const Info& info) {
   result.Set("snapshot", number_of(env, count.snapshot));
   result.Set("update", number_of(env, count.update));
   result.Set("windows", number_of(env, count.windows));
+  result.Set("learnerWindows", number_of(env, count.learner_windows));
+  result.Set("copyWindows", number_of(env, count.copy_windows));
   return result;
 }
 

@@ -5,17 +5,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/transfers.h"
 #include "device/make_tier.h"
 
 namespace arbalest {
 namespace {
 
-// One that is fetched, one that is computed, one that is stored.
-constexpr size_t kTurns = 3;
-
-// All windows together are this part of a vector, but no more and no less than so many bytes.
+// The windows that vectors share are this part of a vector, but no more and no less than so many bytes.
 constexpr size_t kPart = 8, kMost = size_t{64} << 20, kLeast = size_t{192} << 10;
+
+// Those that a vector has of its own.
+constexpr size_t kOwnWindows = StagedVectors::kTurns * kTransferUnit;
 
 // Windows of a piece that threads share among them.
 constexpr size_t kWindowsOfPiece = 8;
@@ -103,14 +102,14 @@ class StagedVectors::Operands {
     bool reads, writes;
   };
 
+  // Bytes of each window of the shared ones; 0 where there are too many vectors for these.
+  size_t shared_width() const { return vectors_.windows_.bytes() / (kTurns * staged_.size()) / kTransferUnit * kTransferUnit; }
   // Bytes of each window.
-  size_t width() const {
-    const size_t width = vectors_.windows_.bytes() / (kTurns * staged_.size()) / kTransferUnit * kTransferUnit;
-    if (width > 0) return width;
-    throw Error("OUT_OF_MEMORY", "deviceMemory: " + std::to_string(staged_.size()) +
-                                     " vectors of the second tier have too little memory for their windows; use fewer learners");
+  size_t width() const { return std::max(shared_width(), kTransferUnit); }
+  std::byte* window(size_t number, size_t turn) const {
+    if (shared_width() == 0) return staged_[number].place.vector->windows.data() + turn * kTransferUnit;
+    return vectors_.windows_.data() + (turn * staged_.size() + number) * shared_width();
   }
-  std::byte* window(size_t number, size_t turn) const { return vectors_.windows_.data() + (turn * staged_.size() + number) * width(); }
   // The byte there, which lies in its unit as it does in the second tier.
   std::byte* byte(size_t number, size_t turn, size_t at) const {
     return window(number, turn) + (staged_[number].place.offset + at) % kTransferUnit;
@@ -231,12 +230,18 @@ std::unique_lock<std::mutex> StagedVectors::device_lock() {
   return capabilities().own_memory ? std::unique_lock(streaming_) : std::unique_lock<std::mutex>();
 }
 
+size_t StagedVectors::own_window_bytes() const {
+  const std::shared_lock lock(places_);
+  return kOwnWindows * vectors_.size();
+}
+
 void* StagedVectors::take(size_t bytes) {
   void* const address = mmap(nullptr, whole_units(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
     throw Error("OUT_OF_MEMORY", "memory: no addresses are left for " + std::to_string(bytes) + " bytes; raise the limit (ulimit -v)");
   try {
-    Vector vector{bytes, tier_ ? make_exact_tier(device_, bytes, *tier_) : nullptr};
+    Vector vector{bytes, nullptr, {}};
+    if (tier_) vector = {bytes, make_exact_tier(device_, bytes, *tier_), Memory(device_, kOwnWindows)};
     const std::unique_lock lock(places_);
     vectors_.emplace(reinterpret_cast<uintptr_t>(address), std::move(vector));
   } catch (...) {

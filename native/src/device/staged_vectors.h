@@ -3,6 +3,9 @@
 // computed, the next is fetched and the one before is stored. Everything is computed element by element as if it lay on the device, but for
 // `squares`, whose sums are in another order.
 //
+// The windows lie in one memory, which a pass divides among its vectors. Each vector also has small windows of its own, for passes of more
+// vectors than that memory has room for, such as a sum over many learners.
+//
 // The addresses are reserved, and nothing lies there: kernels must not be given them. One pass at a time uses the windows, of whichever
 // thread; passes that need no vector of the second tier do not wait.
 #pragma once
@@ -17,6 +20,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "core/transfers.h"
 #include "device/backend.h"
 #include "device/host_tier.h"
 #include "device/parameter_vectors.h"
@@ -25,13 +29,17 @@ namespace arbalest {
 
 class StagedVectors final : public Backend, public std::enable_shared_from_this<StagedVectors> {
  public:
+  // Windows of a vector: one that is fetched, one that is computed, one that is stored.
+  static constexpr size_t kTurns = 3;
+
   // For vectors of this layout. Without `tier` there is no second tier: its bytes are counted, and nothing moves.
   static std::shared_ptr<StagedVectors> make(Backend& device, const ParameterLayout& layout, std::optional<HostTierSpec> tier);
 
   // The device that computes.
   Backend& computing() const { return device_; }
-  // Bytes of the device's memory that are always taken.
+  // Bytes of the device's memory that are always taken, and those that the vectors take which there are now.
   size_t window_bytes() const { return windows_.bytes() + buffer_.bytes(); }
+  size_t own_window_bytes() const;
   bool has(const void* address) const;
   // The same of another device of its backend. Throws INTERNAL for a device of another one.
   StagedVectors& on(Backend& device);
@@ -97,6 +105,7 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   struct Vector {
     size_t bytes = 0;
     std::unique_ptr<HostTier> tier;
+    Memory windows;  // its own: a unit in each turn; nothing without a tier
   };
   // Where an address lies in the second tier.
   struct Place {

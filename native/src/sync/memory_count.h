@@ -17,9 +17,11 @@ struct MemoryCount {
   size_t contribution = 0;    // of each learner that joins
   size_t recording = 0;       // of each member besides, while rounds are recorded
   ReplicaBytes replica;
-  size_t snapshot = 0;  // copies of a learner's state in a checkpoint
-  size_t update = 0;    // read and written by the update of a round's last step
-  size_t windows = 0;   // on each device, to the vectors of the second tier
+  size_t snapshot = 0;         // copies of a learner's state in a checkpoint
+  size_t update = 0;           // read and written by the update of a round's last step
+  size_t windows = 0;          // on each device, to the vectors of the second tier: those that all share, and of the group's own,
+  size_t learner_windows = 0;  // those of each learner's,
+  size_t copy_windows = 0;     // and those of the copies of the group's in a checkpoint
 };
 
 // The vectors that lie in the second tier and are not counted.

@@ -47,7 +47,9 @@ function cost({ operators, flops, bytes, floorSeconds, batch, speeds, threads, p
 
 function memory(explained: Explanation, dim: (text: string) => string): readonly string[] {
   const { memory: need, learners, bytesUnfused, bytesUnshared, bytesPlanned, saving } = explained
-  const parts: (readonly [name: string, one: number, all: number])[] = Object.entries(need.learner).map(([name, bytes]) => [
+  const { windows, ...always } = need.learner
+  const ofLearner = { ...always, ...(windows > 0 && { windows }) }
+  const parts: (readonly [name: string, one: number, all: number])[] = Object.entries(ofLearner).map(([name, bytes]) => [
     name,
     bytes,
     learners * bytes

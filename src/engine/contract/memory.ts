@@ -26,8 +26,12 @@ export interface MemoryCount {
   readonly snapshot: number
   /** Read and written by the `update` of a round's last step; 0 for a replica that only evaluates. */
   readonly update: number
-  /** On each device, where vectors lie in the second tier: what they come through. */
+  /** On each device, what vectors of the second tier come through: all of them, and those of the group by themselves. */
   readonly windows: number
+  /** The same of each learner's by themselves, */
+  readonly learnerWindows: number
+  /** and of a checkpoint's copies of the group's. */
+  readonly copyWindows: number
 }
 
 /** Bytes that a replica holds by itself; weights that it shares with its group are not counted. */

@@ -12,6 +12,8 @@ export interface LearnerMemory {
   readonly statistics: number
   /** Outputs of all operators, which share memory where they can, and scratch. */
   readonly activations: number
+  /** Through which those of its vectors come that lie in the second tier. */
+  readonly windows: number
 }
 
 /** The engine memory that all learners of a run share, in bytes. Where devices have memories of their own, that of the device with most. */
@@ -71,6 +73,7 @@ export class RunMemory {
   /** Bytes of the central model that a learner copies in a step, in the mean: under rules by which it goes on from there. */
   readonly adoptedBytes: number
   readonly #snapshot: number
+  readonly #copyWindows: number
   readonly #recording: number
   readonly #norms: number
   readonly #objects: RunObjects
@@ -86,12 +89,13 @@ export class RunMemory {
       velocity: optimiser,
       correction: training.contribution,
       statistics,
-      activations: arenas === undefined ? activations : 0
+      activations: arenas === undefined ? activations : 0,
+      windows: training.learnerWindows
     }
     this.shared = {
       activations: (arenas ?? 0) * activations,
       central: Math.max(...training.group),
-      evaluation: evaluation.replicas * bytesOf(evaluating.replica),
+      evaluation: evaluation.replicas * (bytesOf(evaluating.replica) + evaluating.learnerWindows),
       samples,
       windows: training.windows
     }
@@ -99,6 +103,7 @@ export class RunMemory {
     const { rule } = group
     this.adoptedBytes = rule.kind === 'synchronous' && rule.adopts ? train.parameters.bytes / rule.period : 0
     this.#snapshot = training.snapshot
+    this.#copyWindows = training.copyWindows
     this.#recording = training.recording
     // Of gradients and of weights, parameter by parameter, where the optimiser wants them; else of a vector, to see that it is finite.
     this.#norms = engine.capabilities(backend).memory === 'device' ? 2 * train.parameters.parameters.length * BYTES_OF_NORM : 0
@@ -149,7 +154,7 @@ export class RunMemory {
       moved
     } = this.#objects
     // The copies lie where vectors do that are moved.
-    const ofGroup = moved ? 0 : this.shared.central
+    const ofGroup = moved ? this.#copyWindows : this.shared.central
     return { perLearner: this.#snapshot, shared: ofGroup + parameters.bytes + arenas.statistics }
   }
 }
