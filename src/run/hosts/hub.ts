@@ -1,6 +1,8 @@
 import { applySchedule, isAtRest } from '../../actors/group-control.js'
+import type { EngineBackend } from '../../compiler/program.js'
 import type { Engine, GroupSpec, Handle } from '../../engine/contract.js'
-import { ArbalestError } from '../../errors.js'
+import { freeMemory } from '../../engine/free-memory.js'
+import { ArbalestError, mebibytes } from '../../errors.js'
 import { poll } from '../../poll.js'
 import { helloOfHub } from './hello.js'
 import { hostsLevel } from './hosts-level.js'
@@ -69,10 +71,24 @@ export class Hub {
     for (const name of resumes?.vectors ?? []) vectors[name] = (await this.#inbox.next()) as Vector
     const { handle, capacities } = this.#host
     if (group.rule.kind === 'asynchronous') throw new ArbalestError('INTERNAL', 'hub: received an asynchronous rule')
+    this.#checkMemory(group.backend, group.layout.bytes)
     const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt, order: sumOrder })
     this.#group = this.#engine.createGroup({ ...group, initial, devices: 1, levels: [level] })
     if (resumes) this.#engine.restoreGroup(this.#group, { vectors, counts: resumes.counts })
     applySchedule(this.#engine, this.#group, schedule)
+  }
+
+  /** Otherwise the system would end this process in the middle of the first round, and with it the other jobs that it serves. */
+  #checkMemory(backend: EngineBackend, bytes: number): void {
+    const { ranks, hubs } = this.#host
+    // Two central models, and what all hosts send of its own part.
+    const wanted = bytes * (2 + ranks.length / hubs.length)
+    const free = freeMemory(this.#engine, { backend })
+    if (wanted <= free) return
+    const figures = `the sums of ${ranks.length} hosts take at least ${mebibytes(wanted)} where ${mebibytes(free)} are free`
+    throw new ArbalestError('OUT_OF_MEMORY', `hub: ${figures}; use more hubs, or a machine with more memory for it`, {
+      data: { wanted, free }
+    })
   }
 
   /** Takes part in all rounds before this one, until the hosts rest. */

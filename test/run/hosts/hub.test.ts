@@ -8,7 +8,7 @@ import { ArbalestError } from '../../../src/errors.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { engine as leavingEngine, leave } from '../../fakes/leaving-host.js'
 import { refused } from '../../support/codes.js'
-import { ifSeldom, seldom } from '../../support/seldom.js'
+import { ifSeldom, itSeldom, seldom } from '../../support/seldom.js'
 import { ends, eventsOf, SHORT, together, withHubs } from './support/together.js'
 
 const CONSTANT = { schedule: 'constant' } as const
@@ -121,6 +121,13 @@ describe('A run whose sums are made by a hub', () => {
       await refused(error.code, () => hubs[0])
       await Promise.allSettled(jobs.map(({ finished }) => finished))
     }
+  })
+
+  itSeldom('ends with OUT_OF_MEMORY before the first round where the hub has no room for the sums', async () => {
+    const describe: Engine['describe'] = () => ({ ...native.describe(), freeMemory: 2 ** 21 })
+    const { jobs, hubs } = withHubs(SHORT, { hubEngine: { ...native, describe } })
+    await refused('OUT_OF_MEMORY', () => hubs[0], 'hub: the sums of 2 hosts take at least 3.6 MiB where 2.0 MiB are free; use more hubs')
+    for (const job of jobs) await refused('OUT_OF_MEMORY', () => job.finished, 'hosts: rank 2')
   })
 
   for (const shrinks of [...ifSeldom(false), true])
