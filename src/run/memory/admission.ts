@@ -14,15 +14,16 @@ export interface JobMemory {
 }
 
 /** What has been decided of all jobs: an error, or the arenas that they share, if they have none of their own. */
-type Decision = { readonly error: ArbalestError } | { readonly arenas: Handle | undefined }
+type Decision = { readonly error: unknown } | { readonly arenas: Handle | undefined }
 
 /**
  * Lets the jobs of a device begin if it holds all of them: each alone finds the memory free that the others are about to take. Jobs that do not fit with
  * arenas of their own share arenas: what all hold, and the most that one of them needs to compute, must fit.
  */
 export class Admission {
-  /** Undefined for a job that has ended before it was asked about. */
+  /** Undefined for a job that has ended. */
   readonly #known = new Map<number, JobMemory | undefined>()
+  #isDecided = false
   readonly #jobs: number
   readonly #makeArenas: (sizes: readonly number[]) => Handle
   #decide!: (decision: Decision) => void
@@ -51,8 +52,11 @@ export class Admission {
   }
 
   #tell(job: number, memory: JobMemory | undefined): void {
-    if (!this.#known.has(job)) this.#known.set(job, memory)
-    if (this.#known.size === this.#jobs) this.#decide(this.#decision())
+    if (this.#isDecided) return
+    this.#known.set(job, memory)
+    if (this.#known.size < this.#jobs) return
+    this.#isDecided = true
+    this.#decide(this.#decision())
   }
 
   #decision(): Decision {
@@ -66,8 +70,7 @@ export class Admission {
     try {
       return held + sum(sizes) <= free ? { arenas: this.#makeArenas(sizes) } : { error: refusal(jobs, { held, shared: sum(sizes), free }) }
     } catch (error) {
-      if (error instanceof ArbalestError) return { error }
-      throw error
+      return { error }
     }
   }
 }

@@ -48,7 +48,27 @@ describe('the admission of jobs to a device', () => {
     const jobs = [memory(20, [20, 20], 100), memory(20, [30], 100), memory(5, [1, 1, 1], 100, false)]
     const all = jobs.map((each, job) => admission.admit(job, each))
     expect(await Promise.all(all)).to.deep.equal([ARENAS, ARENAS, undefined])
+    // One ends, and another one begins again.
+    admission.leave(2)
+    expect(await admission.admit(0, jobs[0]!)).to.equal(ARENAS)
     expect(made).to.deep.equal([[30, 20]])
+  })
+
+  it('counts no job that was stopped while it waited for the others', async () => {
+    const { admission, made } = admissionOf(3)
+    const stopped = admission.admit(0, memory(60, [10], 100))
+    admission.leave(0)
+    const all = [1, 2].map((job) => admission.admit(job, memory(30, [10], 100)))
+    expect(await Promise.all([stopped, ...all])).to.deep.equal([undefined, undefined, undefined])
+    expect(made).to.deep.equal([])
+  })
+
+  it('refuses all jobs where the arenas cannot be made', async () => {
+    const admission = new Admission(2, () => {
+      throw new RangeError('no such arenas')
+    })
+    const all = [0, 1].map((job) => admission.admit(job, memory(20, [30, 30], 100)))
+    for (const outcome of await Promise.allSettled(all)) expect(outcome).to.have.nested.property('reason.message', 'no such arenas')
   })
 
   it('refuses jobs that do not fit even so, with the figures and the way out', async () => {
