@@ -179,7 +179,7 @@ export type { DatasetSpec } from './engine/contract.js'
 
 export type { ImageSource } from './data/images/image-source.js'
 export type { ImageModel } from './data/images/read-image.js'
-export type { MaskOptions } from './data/images/read-mask.js'
+export type { MaskOptions, MaskValue } from './data/images/read-mask.js'
 
 export { checkSavePath, importWeights, readModel, saveModel } from './formats/model-files.js'
 export type { ImportOptions, ReadModelOptions } from './formats/import-options.js'

@@ -8,7 +8,7 @@ import { contentOf, isSide, LARGEST_SIDE, nameOf, type ImageSource } from './ima
 import { decodingOf } from './pixels.js'
 
 /** What a pixel of a mask has: a shade of grey, a number of the palette, or a colour. */
-type MaskValue = number | readonly [red: number, green: number, blue: number]
+export type MaskValue = number | readonly [red: number, green: number, blue: number]
 
 const isByte = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255
 const maskValue = kind<MaskValue>(

@@ -16,7 +16,7 @@ export interface RecurrentOptions extends GivenOptions<typeof recurrentOptions>,
 const CELLS = { lstm, gru }
 
 /** The recurrent language models of the zoo. */
-export type RecurrentName = keyof typeof CELLS
+export type RecurrentName = 'lstm' | 'gru'
 
 const USUAL = { layers: 2, width: 256, dropout: 0 }
 
