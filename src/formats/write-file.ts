@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, writeSync, type Stats } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, statSync, writeSync, type Stats } from 'node:fs'
 import { rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ArbalestError } from '../errors.js'
@@ -76,6 +76,35 @@ export async function writeAll(handle: FileHandle, { buffer, byteOffset, byteLen
   for (let written = 0; written < byteLength;) {
     const { bytesWritten } = await handle.write(bytes, written, Math.min(byteLength - written, CHUNK))
     written += bytesWritten
+  }
+}
+
+/**
+ * Opens a file that is written in this thread while a run goes on. A pipe is opened for writing alone, and only if it is read: a write to one that nobody reads, but that this process could read as
+ * well, would wait for ever, and so would its opening. Throws the system's error.
+ */
+export function openRecord(path: string, flags: 'a+' | 'w'): number {
+  if (!isPipe(path)) return openSync(path, flags)
+  let first: number
+  try {
+    first = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch (cause) {
+    throw (cause as NodeJS.ErrnoException).code === 'ENXIO' ? new Error('no process reads this pipe', { cause }) : cause
+  }
+  try {
+    // Its writes wait for a slow reader, where those of the first would fail.
+    return openSync(path, 'w')
+  } finally {
+    closeSync(first)
+  }
+}
+
+function isPipe(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
+  } catch {
+    // The opening tells why, unless it is allowed where looking is not.
+    return false
   }
 }
 

@@ -1,7 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { ArbalestError, messageOf } from '../errors.js'
 import { unwritableFile } from '../formats/file-errors.js'
-import { appendAll } from '../formats/write-file.js'
+import { appendAll, openRecord } from '../formats/write-file.js'
 import type { EventSink } from './sinks.js'
 
 /** What the error says is left where a record cannot be written any further. */
@@ -16,11 +16,11 @@ export class RunLog implements EventSink {
   readonly #file: number
   readonly #run: string
 
-  /** Throws WRITE_FAILED. */
+  /** Throws WRITE_FAILED, also for a pipe that nobody reads. */
   constructor(path: string, run: string) {
     let file: number | undefined
     try {
-      file = openSync(path, 'a+')
+      file = openRecord(path, 'a+')
       if (!endsWithNewline(file)) writeSync(file, '\n')
     } catch (cause) {
       if (file !== undefined) closeSync(file)

@@ -1,5 +1,6 @@
-import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, ftruncateSync, writeFileSync } from 'node:fs'
 import { unwritableFile, type Unwritten } from '../formats/file-errors.js'
+import { openRecord } from '../formats/write-file.js'
 import { sharedClock } from './trace-ring.js'
 
 type Arguments = Readonly<Record<string, unknown>>
@@ -23,10 +24,10 @@ export class TraceFile {
   #length = 2
   #closed = false
 
-  /** Throws WRITE_FAILED. */
+  /** Throws WRITE_FAILED, also for a pipe that nobody reads. */
   constructor(path: string, title: string) {
     this.#path = path
-    this.#file = this.#guard(() => openSync(path, 'w'))
+    this.#file = this.#guard(() => openRecord(path, 'w'))
     try {
       this.#guard(() => writeFileSync(this.#file, '[\n'))
     } catch (error) {

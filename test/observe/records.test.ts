@@ -7,12 +7,14 @@ import { expect } from 'chai'
 import { createCRC32 } from 'hash-wasm'
 import type { JobEvent } from '../../src/observe/events.js'
 import { openSinks } from '../../src/observe/open-sinks.js'
+import { RunLog } from '../../src/observe/run-log.js'
 import { readRuns } from '../../src/observe/read-runs.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import { trainWith } from '../../src/run/train.js'
 import { Folder } from '../data/support/files.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
 import { refused } from '../support/codes.js'
+import { skip } from '../support/skip.js'
 import { warningsIn } from '../support/warnings.js'
 
 /** Where it leads; undefined where it is not there any more. */
@@ -101,6 +103,18 @@ describe('the record of a run', function () {
     expect(warnings).to.have.length(1)
     expect(warnings[0]).to.contain('ENOSPC')
     expect((await readRuns(at('beside')))[0]!.end).to.include({ event: 'finished' })
+  })
+
+  it('waits for no reader of a pipe: neither for the first, nor for one that has gone', function () {
+    const pipe = at('pipe')
+    if (spawnSync('mkfifo', [pipe]).status !== 0) skip(this, 'there is no mkfifo here')
+    expect(() => new RunLog(pipe, 'unread')).to.throw(/^log: received ".*pipe"; .*no process reads this pipe/)
+    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+    const log = new RunLog(pipe, 'read')
+    log.write({ event: 'run' }, 1)
+    fs.closeSync(reader)
+    expect(() => log.write({ event: 'run' }, 2)).to.throw(/EPIPE/)
+    log.close()
   })
 
   it('costs the run nothing where it cannot be closed', async () => {
