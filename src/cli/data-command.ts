@@ -15,6 +15,9 @@ interface DataFlags extends CommonFlags {
 
 const DATA_DIR = ['--data-dir <folder>', 'the folder of all data sets (ARBALEST_DATA of the environment, else data)'] as const
 
+/** The flags of options that have another name. */
+const FLAG_OF = { directory: 'dataDir' }
+
 export const defineData: DefineCommand = (data, { finish }) => {
   const named = (name: string, description: string): Command =>
     data
@@ -25,12 +28,10 @@ export const defineData: DefineCommand = (data, { finish }) => {
   const get = named('get', 'Fetches published data sets, checks their SHA-256 and unpacks them; goes on where it was broken off.')
     .argument('<names...>', remoteNames.join(', '))
     .option('--mirror <url>', 'a folder that has the files, to try before the usual mirrors')
-    .action(async (names: readonly string[], flags: DataFlags) =>
-      finish(await withFlagsOf(get, runGet(names, flags), { directory: 'dataDir' }))
-    )
+    .action(async (names: readonly string[], flags: DataFlags) => finish(await withFlagsOf(get, runGet(names, flags), FLAG_OF)))
   const check = named('check', 'Compares the files of published data sets with their SHA-256.')
     .argument('[names...]', `${remoteNames.join(', ')} (all that are there)`)
-    .action(async (names: readonly string[], flags: DataFlags) => finish(await withFlagsOf(check, runCheck(names, flags))))
+    .action(async (names: readonly string[], flags: DataFlags) => finish(await withFlagsOf(check, runCheck(names, flags), FLAG_OF)))
 }
 
 /** `arbalest data get`: fetches data sets one after the other, with a progress bar on a terminal, and lines of progress elsewhere. */

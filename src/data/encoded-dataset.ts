@@ -44,7 +44,7 @@ export async function encodedDataset(
     })
   }
   const read: InputSink = {
-    header: (columns) => checkHas(file, columns, [target.name]),
+    header: (columns) => checkHas(file, columns, [target.name], 'with the right answer of each row'),
     block({ rows, samples, lines }) {
       blocks.push(samples)
       for (const [i, row] of rows.entries()) answers.push(answerOf(row[target.name], lines?.[i]))

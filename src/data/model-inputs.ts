@@ -132,15 +132,20 @@ class ModelInputs {
   }
 }
 
-/** Throws UNKNOWN_NAME for the columns that a table lacks. */
-export function checkHas(file: string, names: readonly string[], needed: readonly string[]): void {
+/** Throws UNKNOWN_NAME for the columns that a table lacks. `cells` says what to fill them with. */
+export function checkHas(
+  file: string,
+  names: readonly string[],
+  needed: readonly string[],
+  cells = 'with empty cells where there is no value'
+): void {
   const lacks = needed.filter((name) => !names.includes(name))
   if (lacks.length === 0) return
   const plural = lacks.length > 1 ? 's' : ''
   const similar = lacks.length === 1 ? didYouMean(lacks[0], names) : ''
   const message =
     `${file}: it has no column${plural} ${lacks.map(shown).join(', ')}, which the model was trained on; ` +
-    `add the column${plural}, with empty cells where there is no value (it has ${names.map(shown).join(', ')})${similar}`
+    `add the column${plural}, ${cells} (it has ${names.map(shown).join(', ')})${similar}`
   throw new ArbalestError('UNKNOWN_NAME', message, { data: { file, columns: lacks, known: names } })
 }
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { ArbalestError, invalidOption, shown, unknownName } from '../errors.js'
 import { check } from '../schema/faults.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import { dataFolder, firstPath, foldersOf } from './data-folder.js'
@@ -30,17 +30,11 @@ export async function openDataAs(
   opening: FolderOpening = {}
 ): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
-  const { ignore: _, categories: __, quantities: ___, ...labelled } = table
-  const { context, tokenizer } = options
-  const texts = {
-    ...labelled,
-    file: nameOrPath,
-    ...(context !== undefined && { length: context }),
-    ...(tokenizer !== undefined && { tokenizer })
-  }
   if (isTextPath(nameOrPath)) return datasetFromText({ file: nameOrPath, ...windowsOf(options) })
+  const { context, tokenizer } = options
   const isTable = isTablePath(nameOrPath)
   if (isTable && table.text === undefined) {
+    refuseGiven({ context, tokenizer }, `only texts have one; omit it, or name the column of texts of ${nameOrPath} (--text)`)
     const { openTable } = await import('./tables/table.js')
     return openTable({ ...table, file: nameOrPath }, 'table.')
   }
@@ -51,11 +45,29 @@ export async function openDataAs(
       `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')}), unpacked`
     )
   if (!isTable && !holdsTexts(nameOrPath)) {
+    refuseGiven({ context, tokenizer }, `only texts have one; omit it for ${nameOrPath}`)
     const { openImageFolder } = await import('./images/image-folder.js')
     return openImageFolder(nameOrPath, images, opening)
   }
+  const { ignore, categories, quantities, ...labelled } = table
+  const columns = { 'table.ignore': ignore, 'table.categories': categories, 'table.quantities': quantities }
+  refuseGiven(columns, `omit it for ${nameOrPath}: texts are predicted by themselves, and by no other column`)
   const { openTexts } = await import('./texts/labelled-texts.js')
-  return openTexts(texts, 'table.')
+  return openTexts(
+    {
+      ...labelled,
+      file: nameOrPath,
+      ...(context !== undefined && { length: context }),
+      ...(tokenizer !== undefined && { tokenizer })
+    },
+    'table.'
+  )
+}
+
+/** Throws INVALID_OPTION for the first of these options that was given: it would change nothing. An empty list is none. */
+function refuseGiven(options: Readonly<Record<string, unknown>>, fix: string): void {
+  for (const [option, value] of Object.entries(options))
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) throw invalidOption(option, value, fix)
 }
 
 /** Whether something is there that is no folder: a file, or a pipe such as that of a shell's <(...). */
@@ -86,8 +98,7 @@ function windowsOf({
  */
 export async function openDataset(name: string, options: OpenDatasetOptions = {}): Promise<StoredDataset> {
   const { directory, seed = 0, samples, context, tokenizer, vocabulary } = check(openDatasetOptions, options)
-  for (const [option, value] of Object.entries({ context, tokenizer, vocabulary }))
-    if (value !== undefined && !TEXTS.has(name)) throw invalidOption(option, value, `only texts have one; omit it for ${name}`)
+  if (!TEXTS.has(name)) refuseGiven({ context, tokenizer, vocabulary }, `only texts have one; omit it for ${shown(name)}`)
   if (name === 'digits') {
     if (directory !== undefined) throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set')
     const { digits } = await import('./digits/digits.js')

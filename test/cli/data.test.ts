@@ -74,6 +74,7 @@ describe('arbalest data', () => {
     expect(await failed('get', 'imagenet')).to.match(/^UNKNOWN_NAME: .*"imagenet".*mnist/)
     expect(await failed('get', 'mnist', '--mirror', 'nowhere')).to.match(/^INVALID_OPTION: --mirror: received "nowhere"/)
     expect(await failed('check', 'imagenet')).to.match(/^UNKNOWN_NAME: /)
+    expect((await run(['data', 'check', '--data-dir', ''])).stderr).to.match(/^INVALID_OPTION: --data-dir: received ""/)
     const missing = await run(['train', '--data', 'mnist', '--data-dir', folder.path])
     expect(missing.stderr).to.match(/^DATA_NOT_FOUND: .*or fetch them: arbalest data get mnist/)
   })

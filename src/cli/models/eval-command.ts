@@ -2,6 +2,7 @@ import {
   ArbalestError,
   datasetNames,
   datasetTraits,
+  isTablePath,
   loadModel,
   openDataForModel,
   type EvaluateOptions,
@@ -10,6 +11,7 @@ import {
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { invalidFlag } from '../flag-values.js'
 import { count, duration, external, loss, percent } from '../text.js'
 import { metricLines } from './metric-tables.js'
 import { addModelFlags, DELIMITER, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
@@ -38,6 +40,9 @@ async function runEval(file: string, { data: given, dataDir, delimiter, metrics,
   const isNamed = given !== undefined && datasetNames.includes(given)
   const model = await loadModel(file, await readingOptions({ ...flags, ...(isNamed && { data: given }) }))
   const name = given ?? usualData(model)
+  if (dataDir !== undefined && !datasetNames.includes(name))
+    throw invalidFlag('--data-dir', dataDir, 'leave it out: it is for data sets by name, and --data is a path')
+  if (delimiter !== undefined && !isTablePath(name)) throw invalidFlag('--delimiter', delimiter, `leave it out: ${name} is no table`)
   const data = await openDataForModel(name, model, { directory: dataDir, delimiter })
   // `evaluate` checks the names.
   const measurement = await model.evaluate(data, metrics && ({ metrics } as EvaluateOptions))

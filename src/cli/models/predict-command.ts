@@ -19,9 +19,12 @@ import { predictTable } from './predict-table.js'
 import { textInput } from './text-input.js'
 
 interface PredictFlags extends ModelFlags, CommonFlags {
-  readonly top: number
+  readonly top?: number
   readonly delimiter?: string
 }
+
+/** Likeliest classes that are shown of an image or a text. */
+const USUAL_TOP = 3
 
 const INPUTS =
   'images or folders of them (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG); tables (.csv, .tsv, .jsonl, .parquet) for a model of a table or of texts, which also takes files of a text, and texts themselves'
@@ -30,7 +33,7 @@ export const definePredict: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<model>', MODEL_FILE)
     .argument('<inputs...>', INPUTS)
-    .option('--top <count>', 'the number of likeliest classes to show', wholeNumber('--top'), 3)
+    .option('--top <count>', `likeliest classes to show of an image or a text (${USUAL_TOP})`, wholeNumber('--top'))
     .option('--delimiter <character>', DELIMITER)
     .action(async (file: string, inputs: readonly string[], flags: PredictFlags) =>
       finish(await withFlagsOf(command, runPredict(file, inputs, flags)))
@@ -41,12 +44,22 @@ export const definePredict: DefineCommand = (command, { finish }) => {
 async function runPredict(
   file: string,
   inputs: readonly string[],
-  { top, delimiter, json = false, ...flags }: PredictFlags
+  { top: given, delimiter, json = false, ...flags }: PredictFlags
 ): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
-  if (encoding === undefined || encoding.kind === 'image') return predictImages(model, inputs, { top, json })
+  const tables = inputs.filter(isTablePath)
+  const top = given ?? USUAL_TOP
+  if (encoding === undefined || encoding.kind === 'image') {
+    checkDelimiter(delimiter, [])
+    return predictImages(model, inputs, { top, json })
+  }
+  checkDelimiter(delimiter, tables)
+  if (given !== undefined && encoding.target.kind === 'number')
+    throw invalidFlag('--top', `${given}`, 'leave it out: the model predicts a number')
+  if (given !== undefined && tables.length === inputs.length)
+    throw invalidFlag('--top', `${given}`, 'leave it out: of the rows of a table only the likeliest class is told')
   let before: string | undefined
   for (const input of inputs) {
     if (isTablePath(input)) before = await predictTable(model, encoding, input, { json, delimiter, before })
@@ -54,6 +67,11 @@ async function runPredict(
     else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
   }
   return EXIT.done
+}
+
+/** Refuses --delimiter where no input is read as a table. */
+function checkDelimiter(delimiter: string | undefined, tables: readonly string[]): void {
+  if (delimiter !== undefined && tables.length === 0) throw invalidFlag('--delimiter', delimiter, 'leave it out: no input is a table')
 }
 
 interface Shown {

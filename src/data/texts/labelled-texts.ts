@@ -89,12 +89,12 @@ async function fromTable(
 }
 
 async function fromFolder(
-  { file: folder, name = basename(folder), length, tokenizer, testFraction, seed, text, target }: Checked,
+  { file: folder, name = basename(folder), length, tokenizer, testFraction, seed, ...ofTable }: Checked,
   path: string,
   leastClasses: number
 ): Promise<TextsDataset> {
-  for (const [option, column] of Object.entries({ text, target }))
-    if (column !== undefined) throw invalidOption(`${path}${option}`, column, 'leave it out: the folders are the classes of its texts')
+  for (const [option, value] of Object.entries(ofTable))
+    if (value !== undefined) throw invalidOption(`${path}${option}`, value, 'leave it out: the folders are the classes of its texts')
   const split = await filesOf(folder, TEXT_FILES, { fraction: testFraction, seed, leastClasses })
   const tokens = tokenEncoding(tokenizer)
   const rows = new TokenRows(length, textTokensOf(tokens))

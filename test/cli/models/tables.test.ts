@@ -216,6 +216,12 @@ describe('arbalest on a table', () => {
       /^UNKNOWN_NAME: .*lacks\.csv: it has no column "district", .*\(it has "area"\)/
     )
     expect((await run(['predict', model, 'three.png'])).stderr).to.match(/^INVALID_OPTION: inputs: .*takes rows/)
+    expect((await run(['predict', model, csv, '--top', '2'])).stderr).to.match(
+      /^INVALID_OPTION: --top: received "2"; leave it out: .*a number/
+    )
+    expect((await run(['eval', model, '--data', file, '--data-dir', folder.path])).stderr).to.match(
+      /^INVALID_OPTION: --data-dir: .*is a path/
+    )
   })
 
   it('tells that a model has learnt nothing, on the terminal and in its last event', async () => {

@@ -125,7 +125,7 @@ describe('datasetFromTexts', () => {
   it('reads JSON Lines, and a folder of texts for each class', async () => {
     const lines = LINES.map((line) => JSON.stringify(line)).join('\n')
     const file = await write('rows.jsonl', lines)
-    const table = await openData(file, { table: { text: 'words', target: 'opinion' }, context: 8 })
+    const table = await openData(file, { table: { text: 'words', target: 'opinion', ignore: [] }, context: 8 })
     for (const [i, { words, opinion }] of LINES.entries()) {
       await mkdir(join(folder.path, 'folder', opinion), { recursive: true })
       await writeFile(join(folder.path, 'folder', opinion, `${i}.txt`), `${words}\n`)
@@ -133,7 +133,12 @@ describe('datasetFromTexts', () => {
     const data = await openData(join(folder.path, 'folder'), { context: 8 })
     expect([data.classNames, data.sample, data.train.count, data.test.count]).to.deep.equal([['bad', 'good'], [8], 18, 2])
     expect([table.classNames, table.sample, table.train.count, table.test.count]).to.deep.equal([['bad', 'good'], [8], 18, 2])
-    await refused('INVALID_OPTION', () => openData(join(folder.path, 'folder'), { table: { target: 'opinion' } }), 'table.target')
+    for (const [option, value] of Object.entries({ target: 'opinion', task: 'classes', delimiter: ';', ignore: ['words'] }))
+      await refused('INVALID_OPTION', () => openData(join(folder.path, 'folder'), { table: { [option]: value } }), `table.${option}`)
+    // Beside a column of texts no other column counts; without one there is no context.
+    const ofTexts = { text: 'words', target: 'opinion' }
+    await refused('INVALID_OPTION', () => openData(file, { table: { ...ofTexts, categories: ['words'] } }), 'table.categories')
+    await refused('INVALID_OPTION', () => openData(file, { table: { target: 'opinion' }, context: 8 }), 'context', '(--text)')
   })
 
   it('takes numbers as targets', async () => {
