@@ -10,6 +10,9 @@ import {
 } from '../../index.js'
 import { count, external, externalLines } from '../text.js'
 
+/** Characters that are written at a time: a block of long texts has more than a text can hold. */
+const CHARACTERS = 2 ** 16
+
 /** How the rows of a table are written. */
 export interface TableOutput {
   readonly json: boolean
@@ -44,12 +47,15 @@ export async function predictTable(
     },
     async block({ rows, samples }) {
       const answers = answersOf(model, target, samples)
-      const lines = rows.map((row, i) =>
-        json ? jsonLine(row, added, answers[i]!) : [...names.map((name) => row[name]), ...answers[i]!].map(csvCell).join(',')
-      )
-      if (isDue) lines.unshift(header)
+      let text = isDue ? `${header}\n` : ''
       isDue = false
-      if (!process.stdout.write(`${lines.join('\n')}\n`)) await once(process.stdout, 'drain')
+      for (const [i, row] of rows.entries()) {
+        text += `${json ? jsonLine(row, added, answers[i]!) : [...names.map((name) => row[name]), ...answers[i]!].map(csvCell).join(',')}\n`
+        if (text.length < CHARACTERS) continue
+        await written(text)
+        text = ''
+      }
+      await written(text)
     }
   }
   const unknown = await readModelInputs(file, encoding, sink, { delimiter })
@@ -57,6 +63,11 @@ export async function predictTable(
   if (isDue) process.stdout.write(`${header}\n`)
   for (const values of unknown) process.stderr.write(`${external(unknownText(file, values))}\n`)
   return header
+}
+
+/** Resolves when stdout takes more. */
+async function written(text: string): Promise<void> {
+  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
 /** The names of the columns that are written behind those of a table. One that has a column `probability` of its own keeps it. */

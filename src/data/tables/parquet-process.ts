@@ -9,11 +9,12 @@ import { endWithParent } from '../../runtime/end-with-parent.js'
 export type ParquetRequest =
   { readonly file: string } | { readonly file: string; readonly column: string; readonly begin: number; readonly end: number }
 
-/** The columns of a file and the rows of its row groups; or cells; or why there are none. */
+/** The columns of a file and the rows of its row groups; or cells; or why there are none: what is wrong with the file, or what of it is too much to decode. */
 export type ParquetAnswer =
   | { readonly names: readonly string[]; readonly groups: readonly number[] }
   | { readonly cells: readonly unknown[] }
   | { readonly fault: string }
+  | { readonly excess: string }
 
 /** Values of a column chunk, and bytes of a page when it is decompressed. */
 const MOST_CELLS = 2 ** 24
@@ -26,6 +27,9 @@ const LARGEST_METADATA = 2 ** 26
 endWithParent()
 process.on('message', (request: ParquetRequest) => void read(request).then((made) => process.send!(made)))
 
+/** What a file may have, and what is too much to decode. */
+class Excess extends Error {}
+
 /** Answers a request: an exception of any kind is a message. */
 async function read(request: ParquetRequest): Promise<ParquetAnswer> {
   try {
@@ -33,7 +37,8 @@ async function read(request: ParquetRequest): Promise<ParquetAnswer> {
     const { size } = await handle.stat()
     return await answer(request, bufferOf(handle, size))
   } catch (error) {
-    return { fault: messageOf(error).split('\n')[0]! }
+    const message = messageOf(error).split('\n')[0]!
+    return error instanceof Excess ? { excess: message } : { fault: message }
   }
 }
 
@@ -90,11 +95,14 @@ function checkGroup({ num_rows: rows, columns }: RowGroup, bytes: number): void 
   if (!(rows >= 0n && rows <= 2n ** 31n)) throw new Error(`a row group of ${rows} rows`)
   for (const { meta_data: chunk } of columns) {
     if (!chunk) throw new Error('a column without metadata')
-    const { total_compressed_size: size, num_values: values } = chunk
+    const { total_compressed_size: size, num_values: values, path_in_schema: path } = chunk
     // The size counts the page with the different values of the column, which comes before those with its data.
     const begin = chunk.dictionary_page_offset || chunk.data_page_offset
     if (!(size >= 0n && begin >= 0n && begin + size <= BigInt(bytes))) throw new Error(`a column of ${size} bytes at ${begin}`)
-    if (!(values >= 0n && values <= BigInt(MOST_CELLS))) throw new Error(`a column of ${values} values`)
+    if (!(values >= 0n)) throw new Error(`a column of ${values} values`)
+    // Lists have more values than there are rows.
+    if (values > BigInt(MOST_CELLS))
+      throw new Excess(`a row group has ${values} values of column ${JSON.stringify(path[0])}, and at most ${MOST_CELLS} are decoded`)
   }
 }
 

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { ArbalestError, messageOf } from '../../errors.js'
 import { corruptFile, isDeniedByNode } from '../../formats/file-errors.js'
 import { absolutePath } from '../../node.js'
@@ -9,9 +10,10 @@ import type { ReadTableOptions, TableSink } from './row-block.js'
 /** Cells of a block, which is held as a whole. */
 const MOST_CELLS = 2 ** 24
 
-/** A column that takes longer to decode is forged: its runs claim more values than it has. */
+/** A column that takes longer to decode is forged: its runs claim more values than it has. Long texts are few rows and many bytes. */
 const MILLISECONDS = 10_000
 const ROWS_A_MILLISECOND = 200
+const BYTES_A_MILLISECOND = 1000
 
 /**
  * Reads a Parquet file with its row groups as blocks, larger ones as several, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects.
@@ -20,6 +22,7 @@ const ROWS_A_MILLISECOND = 200
  */
 export async function readParquet(file: string, sink: TableSink, _: ReadTableOptions, mostCells = MOST_CELLS): Promise<void> {
   await checkRegularFile(file)
+  const { size: bytes } = await stat(file)
   const opened = await ask({ file })
   if (!('names' in opened)) return
   const { names, groups } = opened
@@ -30,17 +33,17 @@ export async function readParquet(file: string, sink: TableSink, _: ReadTableOpt
     for (let done = 0; done < rows; done += mostRows) {
       const part = { begin: begin + done, end: begin + Math.min(rows, done + mostRows) }
       const columns: (readonly unknown[])[] = []
-      for (const column of names) columns.push(await cellsOf({ file, column, ...part }, rows))
+      for (const column of names) columns.push(await cellsOf({ file, column, ...part }, { rows, bytes }))
       await sink.block({ rows: part.end - part.begin, columns })
     }
     begin += rows
   }
 }
 
-/** The cells of a column in rows `begin` to `end`, which lie in one row group of `groupRows` rows. */
-async function cellsOf(request: Extract<ParquetRequest, { column: string }>, groupRows: number): Promise<readonly unknown[]> {
+/** The cells of a column in rows `begin` to `end`, which lie in one row group. */
+async function cellsOf(request: Extract<ParquetRequest, { column: string }>, group: DecodedGroup): Promise<readonly unknown[]> {
   const { file, column, begin, end } = request
-  const found = await ask(request, groupRows)
+  const found = await ask(request, group)
   const cells = 'cells' in found ? found.cells : []
   if (cells.length === end - begin) return cells
   throw corruptFile(file, { where: `column ${JSON.stringify(column)}`, expected: `${end - begin} values`, found: String(cells.length) })
@@ -57,11 +60,18 @@ function withoutProcess(file: string, cause: unknown): ArbalestError {
 
 const decoder = new ParquetDecoder()
 
+/** How much there is to decode: the rows of a row group, and the bytes of the file that has it. */
+interface DecodedGroup {
+  readonly rows: number
+  readonly bytes: number
+}
+
 /** Throws DATA_CORRUPT for what is no Parquet or takes too long, OUT_OF_MEMORY, and LIMIT_REACHED where Node.js may start no process. */
-async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
+async function ask(request: ParquetRequest, { rows, bytes }: DecodedGroup = { rows: 0, bytes: 0 }): Promise<ParquetAnswer> {
   const { file } = request
-  const milliseconds = MILLISECONDS + Math.ceil(rows / ROWS_A_MILLISECOND)
-  const fault = (found: string, cause?: unknown) => corruptFile(file, { expected: 'a Parquet file', found, cause })
+  const milliseconds = MILLISECONDS + Math.ceil(rows / ROWS_A_MILLISECOND + bytes / BYTES_A_MILLISECOND)
+  const fault = (found: string, cause?: unknown, fix?: string) =>
+    corruptFile(file, { expected: 'a Parquet file', found, cause, ...(fix !== undefined && { fix }) })
   let answer: ParquetAnswer
   try {
     // The decoder keeps the folder in which it was started.
@@ -70,8 +80,15 @@ async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
     if (isDeniedByNode(cause)) throw withoutProcess(file, cause)
     const { reason } = cause as NoAnswer
     if (reason === 'memory') throw tooLarge(file, `a column takes more than ${MEGABYTES} MB to decode`)
-    throw fault(reason === 'time' ? `a column that takes more than ${milliseconds / 1000} s to decode` : messageOf(cause), cause)
+    if (reason === 'time')
+      throw fault(
+        `a column that takes more than ${Math.round(milliseconds / 1000)} s to decode`,
+        cause,
+        'write the file with smaller row groups, or replace it with a complete copy'
+      )
+    throw fault(messageOf(cause), cause)
   }
   if ('fault' in answer) throw fault(answer.fault)
+  if ('excess' in answer) throw tooLarge(file, answer.excess)
   return answer
 }

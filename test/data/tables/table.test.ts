@@ -523,6 +523,24 @@ describe('datasetFromTable', () => {
       await refused(code, () => read(content, { target }), ...words)
     })
 
+  it('says of Parquet with more values in a row group than are decoded how to write it, and not that it is damaged', async () => {
+    const parquet = Buffer.from(parquetWriteBuffer({ columnData: [{ name: 'a', data: [1, 2, 3] }] }))
+    const end = parquet.length - 8
+    const metadata = parquet.subarray(end - parquet.readUInt32LE(end), end)
+    // The column's number of values, two 64-bit numbers in a row: 3 becomes 2 ** 25, as of lists that have so many together.
+    const at = metadata.indexOf(Buffer.from([0x16, 0x06, 0x16]))
+    const changed = Buffer.concat([metadata.subarray(0, at + 1), Buffer.from([0x80, 0x80, 0x80, 0x20]), metadata.subarray(at + 2)])
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(changed.length)
+    const file = Buffer.concat([parquet.subarray(0, end - metadata.length), changed, length, Buffer.from('PAR1')])
+    await refused(
+      'OUT_OF_MEMORY',
+      () => read(file, { target: 'a' }, 'many.parquet'),
+      'many.parquet: a row group has 33554432 values of column "a"',
+      'smaller row groups'
+    )
+  })
+
   it('refuses damaged Parquet and JSON Lines, and other files', async () => {
     const parquet = new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 'a', data: [1, 2, 3] }] }))
     await refused('DATA_CORRUPT', () => read(parquet.subarray(0, 20), { target: 'a' }, 'cut.parquet'), 'a Parquet file', 'PAR1: it is cut')
