@@ -73,7 +73,24 @@ function isTime(seconds: unknown): boolean {
   return typeof seconds === 'number' && !Number.isNaN(new Date(1000 * seconds).getTime())
 }
 
+/** What is told of a run's events. A line of another program, or of another version, may lack it: it is no whole event then. */
+const NEEDED: Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'object'>>>> = {
+  started: { model: 'string', data: 'string' },
+  progress: { iteration: 'number' },
+  evaluated: { iteration: 'number' },
+  logged: { iteration: 'number', metrics: 'object' },
+  finished: { reason: 'string' },
+  failed: { code: 'string' }
+}
+
+function isWhole(event: RecordedEvent): boolean {
+  const needed = Object.hasOwn(NEEDED, event.event) ? NEEDED[event.event]! : {}
+  const fields = event as unknown as Readonly<Record<string, unknown>>
+  return Object.entries(needed).every(([name, type]) => typeof fields[name] === type && fields[name] !== null)
+}
+
 function take({ run, time, ...event }: LogEvent, runs: RunsOfLog, file: string): void {
+  if (!isWhole(event)) return
   if (event.event === 'run') {
     const { options, versions } = event
     const known = { options: Object(options) as UnfinishedRun['options'], versions }

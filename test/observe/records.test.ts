@@ -221,6 +221,21 @@ describe('the record of a run', function () {
     expect((await readRuns(logs)).map(({ run }) => run)).to.deep.equal(['sound'])
   })
 
+  it('is read without lines that lack what its events have, such as those of another program', async () => {
+    const lines = [
+      { event: 'run', options: null },
+      { event: 'started' },
+      { event: 'progress', epoch: 1 },
+      { event: 'evaluated', iteration: null },
+      { event: 'logged', iteration: 1 },
+      { event: 'finished', seconds: 1 },
+      { event: 'toString' }
+    ]
+    await writeFile(at('others.jsonl'), lines.map((line) => JSON.stringify({ run: 'other', time: 1, ...line })).join('\r\n'))
+    const [run] = await readRuns(at('others.jsonl'))
+    expect(run).to.deep.include({ options: {}, started: undefined, progress: [], evaluated: [], logged: [], end: undefined })
+  })
+
   it('is read beside what is no log, and beside times that no calendar has', async () => {
     const logs = at('beside others')
     await mkdir(join(logs, 'folder.jsonl'), { recursive: true })
