@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import { datasetNames, holdsTexts, isTablePath, type Config, type SampleEncoding, type TrainOptions } from '../index.js'
+import { datasetNames, holdsTexts, isTablePath, type Config, type Dataset, type TrainOptions } from '../index.js'
 import { topics, trainOptions } from '../options/train-options.js'
 import { OptionFlags, type FlagValues } from './option-flags.js'
+import { readsText } from './reads-text.js'
 
 const flags = new OptionFlags(trainOptions.entries)
 
@@ -30,14 +31,19 @@ export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOp
 
 /** What is trained if neither a flag nor a config says: by the data. */
 function usualModel({ data, table }: Config): string {
-  if (typeof data !== 'string') return usualModelOf(data?.encoding)
+  if (typeof data !== 'string') return usualModelOf(data)
+  if (readsText(data)) return 'gpt'
   if (isTablePath(data)) return table?.text === undefined ? 'mlp' : 'text-classifier'
   return !datasetNames.includes(data) && holdsTexts(data) ? 'text-classifier' : 'lenet'
 }
 
-function usualModelOf(encoding: SampleEncoding | undefined): string {
-  if (encoding === undefined || encoding.kind === 'image') return 'lenet'
-  return encoding.kind === 'table' ? 'mlp' : 'text-classifier'
+/** `train` checks a Dataset. */
+function usualModelOf(data: Partial<Dataset> | undefined): string {
+  // Windows of a text.
+  if (data?.train?.stride !== undefined) return 'gpt'
+  const kind = data?.encoding?.kind
+  if (kind === undefined || kind === 'image') return 'lenet'
+  return kind === 'table' ? 'mlp' : 'text-classifier'
 }
 
 /** The flag of the option at `path`, if it is among the given flags, or any flag without them. */

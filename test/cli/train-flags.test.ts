@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { Command } from 'commander'
 import { addTrainFlags, flagOf, trainOptionsOf } from '../../src/cli/train-flags.js'
-import type { TrainOptions } from '../../src/index.js'
+import { datasetFromText } from '../../src/data/datasets.js'
+import type { Config, TrainOptions } from '../../src/index.js'
+import { tinyData } from '../fakes/job.js'
 import { run } from './support/arbalest.js'
 
 describe('The flags of a training', () => {
@@ -38,6 +40,19 @@ describe('The flags of a training', () => {
     const own = { synchroniser: { module: 'own.mjs', options: { a: 1 } } } as unknown as TrainOptions
     expect(trainOptionsOf({ synchroniser: 'slowmo' }, own).synchroniser).to.deep.equal({ name: 'slowmo' })
     expect(trainOptionsOf({ syncModule: 'own.mjs' }, own).synchroniser).to.deep.equal({ module: 'own.mjs' })
+  })
+
+  it('leave the model to the data, where neither they nor a config name one', async () => {
+    const usual = (config: Config) => trainOptionsOf({}, config).model
+    expect(['digits', 'tinyshakespeare', 'all.txt', 'rows.csv'].map((data) => usual({ data }))).to.deep.equal([
+      'lenet',
+      'gpt',
+      'gpt',
+      'mlp'
+    ])
+    expect(usual({ data: 'rows.csv', table: { text: 'words' } })).to.equal('text-classifier')
+    expect(usual({ data: await datasetFromText({ text: 'to be or not to be', context: 1 }) })).to.equal('gpt')
+    expect(usual({ data: tinyData() })).to.equal('lenet')
   })
 
   it('are told of where lockstep cannot be', async () => {
