@@ -5,6 +5,7 @@ import { messageOf, printable } from '../errors.js'
 import { didYouMeanFile } from '../similar-files.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
+import { readsText } from './reads-text.js'
 
 /** The configs that are looked for in the working folder, in this order. */
 export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs'].map((ending) => `arbalest.config.${ending}`)
@@ -33,9 +34,20 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
     throw refusal('config', named, 'there is no such file; a flag that is true or false takes no value: use --NAME or --no-NAME')
   if (named !== undefined && Object.hasOwn(arbalest.zoo, named) && !existsSync(named))
     throw refusal('config', named, `there is no such file; for the model of this name: --model ${named}`)
+  if (named !== undefined && isData(named))
+    throw refusal('config', named, `it is data, and no module with options; to train on it: arbalest train --data ${named}`)
   const given = named ?? (config === false ? undefined : config)
   const file = given ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : undefined)
   return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }
+}
+
+/** Whether an argument is what --data takes: the name of a data set, a table, a text or a folder. */
+function isData(named: string): boolean {
+  return isFolder(named) || arbalest.isTablePath(named) || readsText(named) || (arbalest.datasetNames.includes(named) && !existsSync(named))
+}
+
+function isFolder(path: string): boolean {
+  return existsSync(`${path}/`)
 }
 
 /** Loads the default export of a module, or the result of the function that it exports, as options. Throws INVALID_OPTION. */
@@ -54,6 +66,7 @@ export async function defaultExport(path: string, { parameter, wanted }: { param
   const file = resolve(path)
   if (path === '' || !existsSync(file))
     throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}${didYouMeanFile(path, printable)}`)
+  if (isFolder(file)) throw refusal(parameter, path, `it is a folder; name a module in it with: ${wanted}`)
   const { createJiti } = await import('jiti')
   const jiti = createJiti(pathToFileURL(file).href, {
     virtualModules: { arbalest },

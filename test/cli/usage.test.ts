@@ -59,6 +59,8 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --synchroniser: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
+  [['train', 'mnist'], /^INVALID_OPTION: config: received "mnist"; it is data, and no module with options; .*--data mnist\n$/],
+  [['train', '--config', '.'], /^INVALID_OPTION: config: received "\."; it is a folder; name a module in it with: export default /],
   [['train', 'lenet'], /^INVALID_OPTION: config: received "lenet"; there is no such file; for the model of this name: --model lenet\n$/],
   [['train', '--config', ''], /^INVALID_OPTION: config: received ""; there is no such file; name a module with: export default [^;]*\n$/],
   [['train', ''], /^INVALID_OPTION: config: received ""; there is no such file; /],
