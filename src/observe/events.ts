@@ -356,7 +356,7 @@ export interface FinishedEvent {
   /** The most memory that was allocated at a time since the run began, with its samples: in bytes of the device with most. 0 if nothing was. */
   readonly peakDeviceBytes: number
   /**
-   * Of the central model in canonical order, float32 little-endian. Empty for a run that was stopped while its model was being compiled: it has neither trained nor
+   * Of the central model in canonical order, float32 little-endian. Empty for a run that was stopped while it was being prepared: it has neither trained nor
    * measured anything, so that its accuracy is null and its loss NaN.
    */
   readonly weightsSha256: string

@@ -183,7 +183,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       this.#reading.begin()
       const { model } = await outcome
       if (model) return model
-      throw new ArbalestError('INVALID_STATE', 'model: the run was stopped while its model was being compiled; train again')
+      throw new ArbalestError('INVALID_STATE', 'model: the run was stopped while it was being prepared; train again')
     }
     this.model = {
       predict: async (batch) => {
@@ -220,7 +220,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
 
   /**
    * Ends the run at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for `onEvaluated` or `onStep`
-   * waits for at most another second. A run whose model is still being compiled ends at once, with nothing trained or measured.
+   * waits for at most another second. A run that is still being prepared ends at once, with nothing trained or measured.
    */
   stop(): void {
     this.#stop.abort()

@@ -5,7 +5,7 @@ import type { Settings } from '../options/settings.js'
 /** Ends the preparation of a run that is stopped. */
 export class StoppedEarly extends ArbalestError {
   constructor() {
-    super('ABORTED', 'the run was stopped while its model was being compiled')
+    super('ABORTED', 'the run was stopped while it was being prepared')
   }
 }
 

@@ -115,6 +115,6 @@ describe('A model of many layers', function () {
     expect(performance.now() - stopped, 'milliseconds').to.be.below(1000)
     const finished: FinishedEvent = await job.finished
     expect(finished).to.include({ reason: 'stopped', iterations: 0, testAccuracy: null, weightsSha256: '' })
-    await refused('INVALID_STATE', () => job.model.predict(new Float32Array(4)), 'stopped while its model was being compiled')
+    await refused('INVALID_STATE', () => job.model.predict(new Float32Array(4)), 'stopped while it was being prepared')
   })
 })

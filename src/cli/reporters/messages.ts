@@ -204,7 +204,7 @@ function population({ round, from, to, reason }: PopulationEvent): string {
 export const NOT_ALL_CHECKPOINTS = 'not every checkpoint could be written'
 
 function finished(event: FinishedEvent): string {
-  if (event.weightsSha256 === '') return `${colours.yellow('stopped')} while the model was being compiled: nothing was trained`
+  if (event.weightsSha256 === '') return `${colours.yellow('stopped')} while the run was being prepared: nothing was trained`
   const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${END_REASONS[event.reason]}`)
   const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
   const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: ${NOT_ALL_CHECKPOINTS}` : ''
