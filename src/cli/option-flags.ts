@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
 import { invalidOption } from '../errors.js'
-import { truthFromText } from '../schema/from-text.js'
+import { givesList, truthFromText } from '../schema/from-text.js'
 import type { Entries } from '../schema/group.js'
 import { optionsIn, shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
 import { invalidFlag } from './flag-values.js'
@@ -95,9 +95,14 @@ export class OptionFlags {
 function flagOf({ flag, text, fromText, fallback, of }: OptionFlag): Option {
   const notes = [of.join(', '), fallback === undefined ? '' : `default: ${fallback}`].filter((note) => note !== '')
   const option = new Option(flag, `${text}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`)
-  if (fromText && option.required && !option.variadic)
-    option.argParser((given: string) => fromText(given, (fix) => invalidFlag(option.long!, given, fix)))
-  return option
+  if (!fromText || !option.required || option.variadic) return option
+  const valueIn = (given: string) => fromText(given, (fix) => invalidFlag(option.long!, given, fix))
+  if (!givesList(fromText)) return option.argParser(valueIn)
+  // A list that is given in several parts: the last part alone would leave out the others.
+  return option.argParser((given: string, before: readonly unknown[] | undefined) => [
+    ...(before ?? []),
+    ...(valueIn(given) as readonly unknown[])
+  ])
 }
 
 function isTruth({ flag, fromText }: OptionFlag): boolean {

@@ -26,9 +26,18 @@ export const truthFromText: FromText = (text, refuse) => {
   throw refuse('use true or false')
 }
 
+const lists = new WeakSet<FromText>()
+
 /** Members that are separated by commas. */
 export function listFromText(member: FromText): FromText {
-  return (text, refuse) => text.split(',').map((each) => member(each, refuse))
+  const fromText: FromText = (text, refuse) => text.split(',').map((each) => member(each, refuse))
+  lists.add(fromText)
+  return fromText
+}
+
+/** Whether it gives a list of members. */
+export function givesList(fromText: FromText): boolean {
+  return lists.has(fromText)
 }
 
 /** JSON, or `@` and the path of a file that holds it. */

@@ -55,6 +55,18 @@ describe('The flags of a training', () => {
     expect(usual({ data: tinyData() })).to.equal('lenet')
   })
 
+  it('add up where a list is given in several parts; of anything else the last one counts', () => {
+    const command = new Command()
+    addTrainFlags(command)
+    const flags = '--ignore id,name --ignore comment --milestones 1 --milestones 2.5 --batch 8 --batch 16'
+    const { table, optimiser, batch } = trainOptionsOf(command.parse(flags.split(' '), { from: 'user' }).opts())
+    expect({ table, optimiser, batch }).to.deep.equal({
+      table: { ignore: ['id', 'name', 'comment'] },
+      optimiser: { milestones: [1, 2.5] },
+      batch: 16
+    })
+  })
+
   it('are told of where lockstep cannot be', async () => {
     const refused = async (...flags: string[]) => {
       const { code, stderr } = await run(['train', '--lockstep', ...flags])

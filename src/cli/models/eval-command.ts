@@ -29,10 +29,13 @@ export const defineEval: DefineCommand = (command, { finish }) => {
     .argument('<file>', MODEL_FILE)
     .option('--data-dir <folder>', "the folder of the data set's files")
     .option('--delimiter <character>', DELIMITER)
-    .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', (names: string) =>
-      names.split(',')
-    )
+    .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', metricNames)
     .action(async (file: string, flags: EvalFlags) => finish(await withFlagsOf(command, runEval(file, flags), { directory: 'dataDir' })))
+}
+
+/** Given in several parts, all of them count. */
+function metricNames(names: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...names.split(',')]
 }
 
 /** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
