@@ -13,7 +13,7 @@ const CAMEL_CASE_ID = /[a-z](?:Id|ID|Key|Nr|No)$/
 
 /** Why a column of numbers names the rows and measures nothing; undefined if it may measure something. NaN is a missing value. */
 export function idReason(name: string, numbers: Float64Array): string | undefined {
-  if (countsRows(numbers)) return 'it counts the rows'
+  if (countsRows(numbers)) return 'it counts the rows (if it is a quantity: --quantities)'
   const isNamed = NAME_OF_ID.test(name) || CAMEL_CASE_ID.test(name)
   const sorted = wholeNumbers(numbers)
   if (!sorted || sorted.length < LEAST_ROWS) return undefined

@@ -51,7 +51,7 @@ describe('datasetFromTable', () => {
       price: ['target', 0]
     })
     const reasons = Object.fromEntries(data.columns.map(({ name, reason }) => [name, reason]))
-    expect(reasons['id']).to.equal('it counts the rows')
+    expect(reasons['id']).to.equal('it counts the rows (if it is a quantity: --quantities)')
     expect(reasons['note']).to.equal('40 different texts in 40 rows, as "this is remark 0"')
     expect(reasons['country']).to.equal('all its values are "XX"')
     expect(data.columns.find(({ name }) => name === 'size')!.missing).to.equal(8)
