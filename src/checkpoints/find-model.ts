@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ArbalestError, invalidOption } from '../errors.js'
+import { ArbalestError, invalidOption, warn } from '../errors.js'
 import { foundAt } from '../formats/file-errors.js'
 import { isHuggingFaceFolder } from '../formats/huggingface/folder.js'
 import { modelPath } from '../formats/import-options.js'
@@ -28,11 +28,16 @@ export async function findModelFile(path: string, options: ModelFileOptions = {}
   const several = folder && !existsSync(join(path, MANIFEST))
   if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)
   if (!folder || isHuggingFaceFolder(path)) return path
-  const checkpoint = !several ? await Checkpoint.open(path) : best ? await bestCheckpoint(path) : await newestWhole(path, () => {})
+  const checkpoint = !several ? await Checkpoint.open(path) : best ? await bestCheckpoint(path) : await newestWhole(path, passedOver)
   if (!checkpoint) throw invalidOption('file', path, 'this folder has no whole checkpoint; name a model file or a checkpoint')
   if (checkpoint.manifest.files.some(({ name }) => name === MODEL_FILE)) return join(checkpoint.folder, MODEL_FILE)
   const message = `${checkpoint.folder}: it was taken while its model was being measured and has no model file; name an earlier one, or resume it`
   throw new ArbalestError('INVALID_STATE', message, { data: { folder: checkpoint.folder } })
+}
+
+/** Warns, because the model of an earlier checkpoint is another one. */
+function passedOver(_folder: string, { message }: ArbalestError): void {
+  warn(`a newer checkpoint is passed over: ${message}`)
 }
 
 /** By the figure that the run has monitored last. */

@@ -23,7 +23,7 @@ export async function loadModel(source: string | SavedModel, options: LoadModelO
 
 /**
  * The file of a trained model: `path` itself, the model file of a checkpoint, or the model file of the newest whole checkpoint in a folder, or of the best
- * one. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder without checkpoints, or with `best` without measured ones.
+ * one. Warns of newer ones that are damaged. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder without checkpoints, or with `best` without measured ones.
  */
 export async function modelFile(path: string, options: ModelFileOptions = {}): Promise<string> {
   const { findModelFile } = await import('../checkpoints/find-model.js')

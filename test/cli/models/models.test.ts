@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { MODEL_FILE } from '../../../src/checkpoints/checkpoint.js'
@@ -12,8 +12,10 @@ import { stateAt } from '../../checkpoints/support/measured-state.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import type { EvaluatedEvent } from '../../../src/observe/events.js'
 import { train } from '../../../src/run/train.js'
+import { modelFile } from '../../../src/trained/load-model.js'
 import { Folder } from '../../data/support/files.js'
 import { runOnnx } from '../../formats/support/onnxruntime.js'
+import { warningsIn } from '../../support/warnings.js'
 import { run } from '../support/arbalest.js'
 
 describe('arbalest export, import, eval and predict', function () {
@@ -144,6 +146,13 @@ describe('arbalest export, import, eval and predict', function () {
     expect(exported.code, exported.stderr).to.equal(0)
     expect(await readFile(at('best.safetensors'))).to.deep.equal(await readFile(file))
     expect((await run(['predict', file, at('one.png'), '--best'])).stderr).to.match(/^INVALID_OPTION: --best: .*no folder of checkpoints/)
+    const newest = await modelFile(kept)
+    await truncate(newest, 100)
+    let earlier = ''
+    const told = await warningsIn(async () => void (earlier = await modelFile(kept)))
+    expect(earlier).to.include('checkpoint-000000000002')
+    expect(told).to.have.length(1)
+    expect(told[0]).to.match(/^a newer checkpoint is passed over: .*checkpoint-000000000003.*found 100 bytes/)
   })
 
   it('makes a file of others one of its own: names translated, a head replaced', async () => {
