@@ -47,7 +47,7 @@ function isData(named: string): boolean {
 }
 
 function isFolder(path: string): boolean {
-  return existsSync(`${path}/`)
+  return path !== '' && existsSync(`${path}/`)
 }
 
 /** Loads the default export of a module, or the result of the function that it exports, as options. Throws INVALID_OPTION. */

@@ -127,7 +127,7 @@ describe('arbalest explain', function () {
   for (const [args, complaint] of [
     [
       ['lenet', '--layers', '2'],
-      /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, text-classifier, vit-tiny, vit-small, vit-base has it/
+      /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, lstm, gru, text-classifier, vit-tiny, vit-small, vit-base has it/
     ],
     [['gpt', '--heads', '3'], /^INVALID_OPTION: --width: received 128; use a multiple of the 3 heads/],
     [['gpt', '--width', '30'], /^INVALID_OPTION: --width: received 30; use a multiple of the 4 heads/],
