@@ -164,7 +164,7 @@ export type { DownloadOptions, DownloadProgress } from './data/remote/download.j
 export { holdsTexts } from './data/file-kinds.js'
 export type { TextsDataset } from './data/texts/labelled-texts.js'
 export type { TextsOptions } from './data/texts/texts-options.js'
-export { datasetNames, datasetTraits, textNames } from './data/dataset-names.js'
+export { datasetNames, datasetTraits, readsText, textNames } from './data/dataset-names.js'
 export { openData, openDataset } from './data/open.js'
 export type { OpenDataOptions, OpenDatasetOptions } from './data/open-options.js'
 export { openDataForModel, type DataForModelOptions, type ModelInput } from './data/data-for-model.js'

@@ -5,7 +5,6 @@ import { messageOf, printable } from '../errors.js'
 import { didYouMeanFile } from '../similar-files.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
-import { readsText } from './reads-text.js'
 
 /** The configs that are looked for in the working folder, in this order. */
 export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs'].map((ending) => `arbalest.config.${ending}`)
@@ -43,7 +42,12 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
 
 /** Whether an argument is what --data takes: the name of a data set, a table, a text or a folder. */
 function isData(named: string): boolean {
-  return isFolder(named) || arbalest.isTablePath(named) || readsText(named) || (arbalest.datasetNames.includes(named) && !existsSync(named))
+  return (
+    isFolder(named) ||
+    arbalest.isTablePath(named) ||
+    arbalest.readsText(named) ||
+    (arbalest.datasetNames.includes(named) && !existsSync(named))
+  )
 }
 
 function isFolder(path: string): boolean {

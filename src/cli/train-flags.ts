@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { datasetNames, holdsTexts, isTablePath, type Config, type Dataset, type TrainOptions } from '../index.js'
+import { datasetNames, holdsTexts, isTablePath, readsText, type Config, type Dataset, type TrainOptions } from '../index.js'
 import { topics, trainOptions } from '../options/train-options.js'
 import { OptionFlags, type FlagValues } from './option-flags.js'
-import { readsText } from './reads-text.js'
 
 const flags = new OptionFlags(trainOptions.entries)
 

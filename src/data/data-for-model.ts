@@ -1,11 +1,10 @@
-import { extname } from 'node:path'
 import { invalidOption } from '../errors.js'
 import { isEncoding, type SampleEncoding } from '../formats/encoding.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { kind } from '../schema/values.js'
 import type { Dataset } from './dataset.js'
-import { textNames } from './dataset-names.js'
+import { readsText } from './dataset-names.js'
 import { datasetByEncoding } from './datasets.js'
 import { imageOptions, type ImageFolderOptions } from './images/image-options.js'
 import { openData, openDataAs } from './open.js'
@@ -74,9 +73,8 @@ async function encodedForModel(
     const { openTexts } = await import('./texts/labelled-texts.js')
     return openTexts({ file: nameOrPath, length, ...(tokenizer && { tokenizer }) }, '', LEAST_CLASSES)
   }
-  const isText = textNames.includes(nameOrPath) || extname(nameOrPath).toLowerCase() === '.txt'
   // A model of images cannot take a text; its measurement refuses it by its shape.
-  if (!isText || input.length !== 1) return openDataAs(nameOrPath, { directory, images }, { leastClasses: LEAST_CLASSES })
+  if (!readsText(nameOrPath) || input.length !== 1) return openDataAs(nameOrPath, { directory, images }, { leastClasses: LEAST_CLASSES })
   if (encoding?.kind === 'language') {
     const { tokenizer, vocabulary } = encoding
     return openData(nameOrPath, { directory, context: input[0], tokenizer, vocabulary })

@@ -80,8 +80,8 @@ export async function writeAll(handle: FileHandle, { buffer, byteOffset, byteLen
 }
 
 /**
- * Opens a file that is written in this thread while a run goes on. A pipe is opened for writing alone, and only if it is read: a write to one that nobody reads, but that this process could read as
- * well, would wait for ever, and so would its opening. Throws the system's error.
+ * Opens a file that is written in this thread while a run goes on. A pipe that nobody reads is refused: its opening would wait for ever. A pipe is opened for writing alone: otherwise this process
+ * would count as its reader, and a write would wait for ever once the other reader has gone. Throws the system's error.
  */
 export function openRecord(path: string, flags: 'a+' | 'w'): number {
   if (!isPipe(path)) return openSync(path, flags)

@@ -5,7 +5,7 @@ import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, orShort, required, type GivenOptions, type ToldByName } from '../schema/group.js'
+import { group, option, orShort, required, type Entries, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, type Schema } from '../schema/values.js'
 
 const file = v.pipe(
@@ -104,6 +104,12 @@ export function checkInitial(
     if (value !== undefined) faults.refuse(name, value, 'leave it out: initial has a model and its weights')
 }
 
+/** The models that have an option of a size, for messages. */
+function modelsWith(name: string): string {
+  const { [name]: entry }: Entries = gptOptions.entries
+  return entry?.about?.of?.join(', ') ?? sizedNames()
+}
+
 /** Only some models of the zoo have a size. */
 export function checkSize(faults: Faults, given: GptOptions | undefined, model: unknown): void {
   if (given === undefined) return
@@ -111,5 +117,5 @@ export function checkSize(faults: Faults, given: GptOptions | undefined, model: 
   if (check) faults.attempt(() => check(given, 'size'))
   else
     for (const [name, value] of Object.entries(given))
-      faults.refuse(`size.${name}`, value, `leave it out: only model ${sizedNames()} has it`)
+      faults.refuse(`size.${name}`, value, `leave it out: only model ${modelsWith(name)} has it`)
 }

@@ -129,6 +129,11 @@ describe('arbalest explain', function () {
       ['lenet', '--layers', '2'],
       /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, lstm, gru, text-classifier, vit-tiny, vit-small, vit-base has it/
     ],
+    [['lstm', '--heads', '2'], /^INVALID_OPTION: --heads: received 2; use only layers, width, dropout/],
+    [
+      ['lenet', '--heads', '2'],
+      /^INVALID_OPTION: --heads: received 2; leave it out: only model gpt, text-classifier, vit-tiny, vit-small, vit-base has it/
+    ],
     [['gpt', '--heads', '3'], /^INVALID_OPTION: --width: received 128; use a multiple of the 3 heads/],
     [['gpt', '--width', '30'], /^INVALID_OPTION: --width: received 30; use a multiple of the 4 heads/],
     [['gpt', '--layers', '1001'], /^INVALID_OPTION: --layers: received 1001; use a whole number from 1 to 1000/],

@@ -43,6 +43,17 @@ describe('recurrent layers', () => {
           expect(run('cpu', precision, problem, 4), problem.use.name).to.deep.equal(run('cpu', precision, problem))
     })
 
+  it('keep the gates of an LSTM where its inputs lay, and their gradients where the gates were', () => {
+    for (const backend of ['cpu', ...(hasStandIn ? (['cuda-host'] as const) : [])] as const) {
+      const overwritten = passes([2, 3, 5], 'f32').map(({ use }) => {
+        const bound = new BoundOperator(backend, 'f32', use)
+        bound.release()
+        return `${use.kind} ${JSON.stringify(bound.answer.inPlace)}`
+      })
+      expect(overwritten, backend).to.include.members(['lstm [[1,0]]', 'lstmBackward [[0,0]]', 'gru []'])
+    }
+  })
+
   it('are computed a sample a block on a GPU where the states of four do not fit', function () {
     if (!hasStandIn) skip(this, 'no cuda-host here')
     for (const problem of passes([2, 2, 1030], 'f32')) {
