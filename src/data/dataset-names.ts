@@ -17,7 +17,7 @@ export function readsText(nameOrPath: string): boolean {
 
 /** Whether `openData` reads a path as a text. */
 export function isTextPath(path: string): boolean {
-  return extname(path).toLowerCase() === '.txt'
+  return typeof path === 'string' && extname(path).toLowerCase() === '.txt'
 }
 
 /**
