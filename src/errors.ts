@@ -47,12 +47,13 @@ export type ErrorCode =
 export class ArbalestError extends Error {
   override readonly name = 'ArbalestError'
   readonly code: ErrorCode
-  readonly data: Readonly<Record<string, unknown>>
+  declare readonly data: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.data = options.data ?? {}
+    // Not enumerable: Node prints what is, and the million numbers of an option would scroll the message away.
+    Object.defineProperty(this, 'data', { value: options.data ?? {} })
   }
 }
 

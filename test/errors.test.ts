@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { ArbalestError, faultsOf, invalidOption, shown, unknownName } from '../src/errors.js'
 
@@ -29,6 +30,16 @@ describe('A value in a message', () => {
 })
 
 describe('The fault of an option', () => {
+  it('has all that was received, of which Node prints what the message says', () => {
+    const received = { samples: new Float32Array(1000) }
+    const error = invalidOption('data', received, 'give a Dataset')
+    expect(error.data['received']).to.equal(received)
+    // As Node prints what nobody caught.
+    expect(inspect(error, { customInspect: false, depth: 5 }))
+      .to.include('Float32Array of 1000 numbers')
+      .and.not.include('more items')
+  })
+
   it('says nothing was received if the option is missing', () =>
     expect(invalidOption('model', undefined, 'give one').message).to.equal('model: received nothing; give one'))
 
