@@ -15,10 +15,22 @@ export interface Model {
   readonly loss: LossName
   /** Of softmax cross-entropy in training, 0 if left out: so much of each target is spread evenly over all classes (Szegedy et al., CVPR 2016). */
   readonly labelSmoothing?: number
+  /**
+   * Of softmax cross-entropy in training, one for each class, 1 if left out: how much a sample counts whose class it is. As PyTorch's `CrossEntropyLoss(weight)`, the loss of a batch
+   * is divided by the sum of its samples' weights. The loss that is measured of test samples has no weights.
+   */
+  readonly classWeights?: readonly number[]
 }
 
 /** A record, so that the compiler notices a missing name. */
-const PROPERTIES: Readonly<Record<keyof Model, true>> = { name: true, input: true, layers: true, loss: true, labelSmoothing: true }
+const PROPERTIES: Readonly<Record<keyof Model, true>> = {
+  name: true,
+  input: true,
+  layers: true,
+  loss: true,
+  labelSmoothing: true,
+  classWeights: true
+}
 
 /** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. Throws INVALID_MODEL for what is no object. */
 export function defineModel(model: Omit<Model, 'loss'> & Partial<Pick<Model, 'loss'>>): Model {

@@ -4,6 +4,7 @@ import type { ImportOptions } from '../formats/import-options.js'
 import type { Model } from '../model/model.js'
 import { familyOf, sizedNames, zoo } from '../model/zoo/families.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
+import { listFromText, realFromText, type FromText } from '../schema/from-text.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type Entries, type GivenOptions, type ToldByName } from '../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, type Schema } from '../schema/values.js'
@@ -47,6 +48,17 @@ export const modelOrName: Schema<Model | string> = either(
   (value) => (typeof value === 'string' ? 0 : 1)
 )
 
+const classWeights: Schema<'balanced' | readonly number[]> = either(
+  [oneOf(['balanced']), list(real({ min: 0 }), "'balanced', or a list of numbers of at least 0, one for each class", { min: 1 })],
+  (value) => (value === 'balanced' ? 0 : 1)
+)
+
+/** `balanced`, or numbers separated by commas. */
+const classWeightsFromText: FromText = (given, refuse) => {
+  const orFix = () => refuse('use balanced, or a number for each class, separated by commas')
+  return given === 'balanced' ? given : listFromText(realFromText)(given, orFix)
+}
+
 export const modelOptions = {
   /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. Needed unless `initial` has the model. */
   model: option(modelOrName, {
@@ -84,6 +96,18 @@ export const modelOptions = {
     text: 'fraction of each target that is spread over all classes',
     flag: '--label-smoothing <fraction>',
     otherwise: '0'
+  }),
+  /**
+   * How much the samples of each class count in the loss that is learnt from, instead of the model's own weights; the accuracy and the loss of test samples have none. `'balanced'`
+   * lets all classes count the same: a class's weight is the number of training samples / (classes x samples of the class), as scikit-learn has it.
+   */
+  classWeights: option(classWeights, {
+    text: 'how much the samples of each class count in training: balanced, or a number for each class',
+    takes: 'balanced, or a list of numbers of at least 0',
+    flag: '--class-weights <weights>',
+    fromText: classWeightsFromText,
+    otherwise: 'all count the same',
+    also: ['classWeight', 'class_weight']
   })
 }
 

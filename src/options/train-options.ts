@@ -30,7 +30,8 @@ export const topics: Readonly<Record<string, Entries>> = {
 
 const heldOut = 'held-out samples belong to the data: test or testFraction of datasetFromArrays, testFraction of images and table'
 const figures = "listen to the job, such as job.on('progress', ...): docs/runs.md shows how MLflow and Weights & Biases get its figures"
-const classWeights = 'write a learner: docs/data.md shows one, of classes of different sizes'
+const sampleWeights =
+  'classWeights weighs the samples of each class; for weights of single samples, write a learner: docs/write-a-learner.md'
 
 /** What takes the place of options that other libraries have, and `train` has not. */
 const elsewhere = {
@@ -49,11 +50,8 @@ const elsewhere = {
   validation_data: heldOut,
   valData: heldOut,
   testData: heldOut,
-  classWeight: classWeights,
-  classWeights: classWeights,
-  class_weight: classWeights,
-  sampleWeight: classWeights,
-  sample_weight: classWeights,
+  sampleWeight: sampleWeights,
+  sample_weight: sampleWeights,
   save: 'save what is trained: await job.model.save(file), or --save FILE of arbalest train',
   strategy: "use synchroniser: 'ssgd' is what DistributedDataParallel does",
   augmentation: 'augmentation belongs to the data: that of datasetFromArrays, or images.crop, images.flip and images.colour'

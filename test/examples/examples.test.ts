@@ -1,19 +1,17 @@
 import { expect } from 'chai'
-import { balance, balancedWeights } from '../../examples/class-weights/balance.js'
-import { weightedLoss } from '../../examples/class-weights/learner.js'
 import { shareOf } from '../../examples/curriculum/learner.js'
 import { easiestFirst, teach } from '../../examples/curriculum/teach.js'
 import { distil } from '../../examples/distillation/distil.js'
 import { distillationLoss } from '../../examples/distillation/learner.js'
 import { halveOnPlateau } from '../../examples/plateau/halve.js'
 import { breed } from '../../examples/population/breed.js'
+import { focus } from '../../examples/focal-loss/focus.js'
+import { focalLoss } from '../../examples/focal-loss/learner.js'
 import { evolve } from '../../examples/evolution/evolve.js'
 import EvolvingLearner, { type Evolution } from '../../examples/evolution/learner.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
-import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import { openDataset } from '../../src/data/open.js'
 import type { LearnerContext } from '../../src/learner/learner-plugin.js'
-import type { FinishedEvent } from '../../src/observe/events.js'
 import { train } from '../../src/run/train.js'
 
 describe('the examples', () => {
@@ -46,31 +44,28 @@ describe('the examples', () => {
     })
   })
 
-  describe('class weights', () => {
+  describe('the focal loss', () => {
     const logits = Float32Array.of(1, -2, 0.5, 0.3, 0.1, 2)
     const labels = Int32Array.of(0, 2)
 
-    it('have the loss of PyTorch, and its gradient', () => {
-      // torch.nn.CrossEntropyLoss(weight=torch.tensor([3., 1., 0.5]))
-      expect(weightedLoss(logits, labels, [3, 1, 0.5]).loss).to.be.closeTo(0.473493, 1e-5)
-      const { gradient } = weightedLoss(logits, labels, [3, 1, 0.5])
-      for (const i of logits.keys()) {
-        const at = (by: number) => weightedLoss(logits.with(i, logits[i]! + by), labels, [3, 1, 0.5]).loss
-        expect(gradient[i], `${i}`).to.be.closeTo((at(1e-3) - at(-1e-3)) / 2e-3, 1e-3)
+    it('is what its paper has, and has its gradient', () => {
+      const p = [Math.E / (Math.E + Math.exp(-2) + Math.exp(0.5)), Math.exp(2) / (Math.exp(0.3) + Math.exp(0.1) + Math.exp(2))]
+      for (const gamma of [0, 1, 2.5]) {
+        const { loss, gradient } = focalLoss(logits, labels, gamma)
+        expect(loss).to.be.closeTo(
+          p.reduce((sum, each) => sum - ((1 - each) ** gamma * Math.log(each)) / 2, 0),
+          1e-6
+        )
+        for (const i of logits.keys()) {
+          const at = (by: number) => focalLoss(logits.with(i, logits[i]! + by), labels, gamma).loss
+          expect(gradient[i], `${i}`).to.be.closeTo((at(1e-3) - at(-1e-3)) / 2e-3, 1e-3)
+        }
       }
     })
 
-    it('are those of scikit-learn', () => {
-      expect(balancedWeights(Int32Array.of(0, 0, 0, 2), 3)).to.deep.equal([4 / 9, 0, 4 / 3])
-    })
-
-    it('let a LeNet find a class of which it has seen few', async () => {
-      const few = withFew(data, 3)
-      const plain = train({ model: 'lenet', data: few, until: { epochs: 2 }, learners: 1, seed: 1, metrics: ['perClass'] })
-      const { weights, finished } = await balance(few)
-      expect(weights[3]).to.be.greaterThan(4)
-      const recall = ({ testMetrics }: FinishedEvent) => testMetrics!.perClass![3]!.recall!
-      expect(recall(finished)).to.be.greaterThan(recall(await plain.finished))
+    it('teaches a LeNet', async () => {
+      const { testAccuracy } = await focus(data)
+      expect(testAccuracy).to.be.greaterThan(0.8)
     })
   })
 
@@ -144,18 +139,3 @@ describe('the examples', () => {
     })
   })
 })
-
-/** The data set with a tenth of one class's training samples. */
-function withFew({ sample, classes, train: { samples, labels }, test }: StoredDataset, rare: number): StoredDataset {
-  const pixels = sample.reduce((a, b) => a * b)
-  const kept = [...labels!.keys()].filter((i) => labels![i] !== rare || i % 10 === 0)
-  const images = new Uint8Array(kept.length * pixels)
-  for (const [to, from] of kept.entries()) images.set((samples as Uint8Array).subarray(from * pixels, (from + 1) * pixels), to * pixels)
-  return datasetFromArrays({
-    sample,
-    samples: images,
-    labels: kept.map((i) => labels![i]!),
-    classes,
-    test: { samples: test.samples, labels: test.labels! }
-  })
-}

@@ -111,6 +111,12 @@ describe('losses and what is counted', () => {
     expect([attributes('train'), attributes('evaluate')]).to.deep.equal([{ smoothing: 0.1 }, {}])
   })
 
+  it('weigh classes in training alone', () => {
+    const weighed = model({ classWeights: [1, 0, 2.5] })
+    const attributes = (mode: 'train' | 'evaluate') => buildGraph(weighed, { batch: 2, mode }).operators.at(-1)!.attributes
+    expect([attributes('train'), attributes('evaluate')]).to.deep.equal([{ weights: [1, 0, 2.5] }, {}])
+  })
+
   it('give binary cross-entropy targets of its logits’ shape', () => {
     const { values, named } = buildGraph(model({ loss: 'binaryCrossEntropy' }), { batch: 2, mode: 'evaluate' })
     expect([values[named['target']!]!.shape, values[named['target']!]!.type]).to.deep.equal([[2, 3], 'float'])
@@ -122,6 +128,10 @@ describe('losses and what is counted', () => {
       buildGraph(model(rest), { batch: 2, mode: 'evaluate', ...(topK !== undefined && { topK }) })
     await refused('INVALID_MODEL', predict({ labelSmoothing: 1 }), 'labelSmoothing', '1')
     await refused('INVALID_MODEL', predict({ labelSmoothing: 0.1, loss: 'meanSquaredError' }), 'labelSmoothing', 'meanSquaredError')
+    for (const classWeights of [[1, -1, 1], [0, 0, 0], [1, NaN, 1], 'balanced' as unknown as number[]])
+      await refused('INVALID_MODEL', predict({ classWeights }), 'classWeights', 'use a list of numbers of at least 0')
+    await refused('SHAPE_MISMATCH', predict({ classWeights: [1, 2] }), 'classWeights: received 2 numbers', 'each of the 3 classes')
+    await refused('INVALID_MODEL', predict({ classWeights: [1, 1, 1], loss: 'meanSquaredError' }), 'classWeights', 'meanSquaredError')
     await refused('INVALID_OPTION', predict({ loss: 'binaryCrossEntropy' }, 5), 'topK', 'binaryCrossEntropy')
     await refused('INVALID_MODEL', predict({ labelSmoothing: '0.1' as unknown as number }), 'labelSmoothing', '"0.1"')
     await refused('INVALID_OPTION', predict({}, 0), 'topK', '0')

@@ -111,7 +111,7 @@ describe('The settings of a run', () => {
       [{ schedule: 7 }, 'schedule: received 7; its place is learners.schedule'],
       [{ earlyStopping: true }, 'earlyStopping: received true; its place is until.patience'],
       [{ shuffle: true }, 'shuffle: received true; leave it out: each epoch has another order, by seed'],
-      [{ classWeight: {} }, 'classWeight: received {}; write a learner: docs/data.md shows one, of classes of different sizes'],
+      [{ classWeight: {} }, 'classWeight: received {}; use classWeights'],
       [{ metrics: ['accuracy'] }, 'leave it out: it is always told']
     ] as const)
       expect(thrown(() => settingsOf({ model: 'mlp', ...options } as never)).message).to.include(message)

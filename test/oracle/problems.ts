@@ -48,7 +48,7 @@ const recurrent = ({ input, classes }: ZooShape): Model =>
     layers: [lstm(9, { layers: 2, bidirectional: true }), concat([[gru(7)], [gru(7, { reverse: true })]]), meanPositions(), linear(classes)]
   })
 
-/** A block of ConvNeXt, transposed convolutions, and the classes of each pixel. */
+/** A block of ConvNeXt, transposed convolutions, and the classes of each pixel, which count differently. */
 const segments = ({ input, classes }: ZooShape): Model =>
   defineModel({
     name: 'segments',
@@ -74,7 +74,9 @@ const segments = ({ input, classes }: ZooShape): Model =>
       convTranspose2d(5, [3, 2], { padding: [2, 1], dilation: 2, bias: false }),
       conv2d(classes, 1),
       imagePositions()
-    ]
+    ],
+    labelSmoothing: 0.1,
+    classWeights: Array.from({ length: classes }, (_, k) => k / 4)
   })
 
 /** Without dropout, whose random numbers are each library's own. Large models take one step on images as small as their batch norms bear. */

@@ -102,10 +102,12 @@ def main():
         inputs = inputs.long()
     optimiser = torch.optim.SGD(model.parameters(), problem["rate"], problem["momentum"], weight_decay=problem["weightDecay"])
 
+    weights_of_classes = torch.tensor(problem["classWeights"], dtype=precision) if problem["classWeights"] else None
+
     losses, gradients = [], None
     for x, target in zip(inputs, targets):
         logits = model(x.contiguous(memory_format=memory_format) if x.dim() == 4 else x)
-        loss = F.cross_entropy(logits.flatten(0, -2), target, ignore_index=-1)
+        loss = F.cross_entropy(logits.flatten(0, -2), target, weights_of_classes, ignore_index=-1, label_smoothing=problem["labelSmoothing"])
         optimiser.zero_grad()
         loss.backward()
         if gradients is None:

@@ -48,7 +48,9 @@ export function runPyTorch(
       rate,
       momentum,
       weightDecay,
-      shapes
+      shapes,
+      labelSmoothing: model.labelSmoothing ?? 0,
+      classWeights: model.classWeights ?? null
     }
     writeFileSync(join(folder, 'problem.json'), JSON.stringify(described))
     writeFileSync(join(folder, 'weights.f32'), bytes([problem.weights]))

@@ -1,5 +1,16 @@
 import { expect } from 'chai'
-import { datasetFromArrays, defineModel, flatten, linear, openDataset, sigmoid, train, type StoredDataset } from '../../src/index.js'
+import {
+  datasetFromArrays,
+  defineModel,
+  flatten,
+  linear,
+  openDataset,
+  sigmoid,
+  train,
+  type StoredDataset,
+  type TrainOptions
+} from '../../src/index.js'
+import { balancedWeights } from '../../src/data/balanced-weights.js'
 import { refused } from '../support/codes.js'
 
 /** Points of the plane; the two targets say whether they lie right of and above lines that one linear layer can tell. */
@@ -14,6 +25,21 @@ function quadrants(count: number): StoredDataset {
     samples,
     targets,
     test: { samples, targets }
+  })
+}
+
+/** The data set with a tenth of one class's training samples. */
+function withFew({ sample, classes, train: { samples, labels }, test }: StoredDataset, rare: number): StoredDataset {
+  const pixels = sample.reduce((a, b) => a * b)
+  const kept = [...labels!.keys()].filter((i) => labels![i] !== rare || i % 10 === 0)
+  const images = new Uint8Array(kept.length * pixels)
+  for (const [to, from] of kept.entries()) images.set((samples as Uint8Array).subarray(from * pixels, (from + 1) * pixels), to * pixels)
+  return datasetFromArrays({
+    sample,
+    samples: images,
+    labels: kept.map((i) => labels![i]!),
+    classes,
+    test: { samples: test.samples, labels: test.labels! }
   })
 }
 
@@ -46,6 +72,19 @@ describe('losses in training', () => {
     expect(shares.at(-1)).to.equal(ranks.filter((rank) => rank < 3).length / data.test.count)
     expect(testAccuracy).to.equal(ranks.filter((rank) => rank < 1).length / data.test.count)
     expect(shares.at(-1)).to.be.greaterThan(testAccuracy!)
+  })
+
+  it('let a model find a class of which it has seen few, where all classes count the same', async () => {
+    const data = withFew(await openDataset('digits', { samples: 1000 }), 3)
+    const recallWith = async (options: Pick<TrainOptions, 'classWeights'>): Promise<number> => {
+      const job = train({ model: 'mlp', data, learners: 1, batch: 16, until: { epochs: 3 }, seed: 1, metrics: ['perClass'], ...options })
+      const { testMetrics } = await job.finished
+      return testMetrics!.perClass![3]!.recall!
+    }
+    const balanced = await recallWith({ classWeights: 'balanced' })
+    expect(balanced).to.be.greaterThan((await recallWith({})) + 0.1)
+    expect(balancedWeights(data)[3]).to.be.greaterThan(4)
+    expect(await recallWith({ classWeights: balancedWeights(data) })).to.equal(balanced)
   })
 
   it('refuse classes where they take targets, before any work', async () => {
@@ -83,5 +122,18 @@ describe('losses in training', () => {
   it('refuse options that make no sense, before any work', async () => {
     await refused('INVALID_OPTION', () => train({ model: 'mlp', labelSmoothing: 1 }), 'labelSmoothing', '1')
     await refused('INVALID_OPTION', () => train({ model: 'mlp', topK: 0 }), 'topK', '0')
+    await refused('INVALID_OPTION', () => train({ model: 'mlp', classWeights: [1, -1] }), 'classWeights[1]: received -1')
+    await refused(
+      'INVALID_OPTION',
+      () => train({ model: 'mlp', classWeights: 'even' as 'balanced' }),
+      'classWeights: received "even"',
+      'balanced'
+    )
+    const data = await openDataset('digits', { samples: 100 })
+    const few = () => train({ model: 'mlp', data, learners: 1, classWeights: [1, 2] }).finished
+    await refused('SHAPE_MISMATCH', few, 'classWeights: received 2 numbers', 'each of the 10 classes')
+    const model = defineModel({ name: 'own', input: [2], layers: [linear(2)], loss: 'binaryCrossEntropy' })
+    const targets = () => train({ model, data: quadrants(20), learners: 1, classWeights: 'balanced' }).finished
+    await refused('INVALID_OPTION', targets, 'classWeights: received "balanced"', 'have no labels')
   })
 })

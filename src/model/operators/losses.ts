@@ -14,11 +14,16 @@ declare module '../graph.js' {
      * Of logits (N,T,K) a row whose target is -1 counts for nothing. The mean is over the others, or with `ofAll` their sum is divided by the number of all rows.
      *
      * The differences are the probabilities, less 1 at the target. `smoothing` gives 1 - smoothing to the right class and smoothing / K to every class. `amongTop` counts the samples whose class is among the `top`
-     * largest logits.
+     * largest logits. With `weights` (K) each class's term counts so much, and the mean is over the weights of the targets: PyTorch's `CrossEntropyLoss(weight)`.
      */
-    softmaxCrossEntropy: { readonly smoothing?: number; readonly top?: number; readonly ofAll?: number }
+    softmaxCrossEntropy: {
+      readonly smoothing?: number
+      readonly weights?: readonly number[]
+      readonly top?: number
+      readonly ofAll?: number
+    }
     /** differences, target -> glogits */
-    softmaxCrossEntropyBackward: { readonly smoothing?: number }
+    softmaxCrossEntropyBackward: { readonly smoothing?: number; readonly weights?: readonly number[] }
     /**
      * logits, target (same shape) -> loss (1): mean over all elements, correct (1): count?
      *
@@ -42,10 +47,11 @@ export interface LossOf {
   readonly name: string
   readonly loss: LossName
   readonly labelSmoothing?: number
+  readonly classWeights?: readonly number[]
 }
 
 interface LossRow {
-  /** It counts classes, so that targets may be smoothed and the `topK` largest logits looked at. */
+  /** It counts classes, so that targets may be smoothed, classes weighted and the `topK` largest logits looked at. */
   readonly hasClasses?: true
   /** Shape and type of the target of an output. */
   target(output: Value): Pick<Value, 'shape' | 'type'>
@@ -54,9 +60,10 @@ interface LossRow {
 }
 
 interface LossOptions {
-  /** Gradients are wanted. Measured loss is never smoothed: smoothed targets are for learning. */
+  /** Gradients are wanted. Measured loss is neither smoothed nor weighted: both are for learning. */
   readonly training: boolean
   readonly labelSmoothing: number
+  readonly classWeights: readonly number[] | undefined
   readonly topK: number | undefined
 }
 
@@ -71,7 +78,7 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
         { data: { layer: name, received: shape.slice(1) } }
       )
     },
-    add(graph, output, target, { training, labelSmoothing, topK }) {
+    add(graph, output, target, { training, labelSmoothing, classWeights, topK }) {
       const loss = graph.value('loss', [1], { type: 'statistic' })
       const correct = graph.value('correct', [1], { type: 'integer' })
       const { shape } = graph.get(output)
@@ -79,9 +86,16 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       const classes = shape.at(-1)!
       if (topK !== undefined && topK >= classes)
         throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
+      if (classWeights !== undefined && classWeights.length !== classes)
+        throw new ArbalestError(
+          'SHAPE_MISMATCH',
+          `classWeights: received ${classWeights.length} numbers; give one for each of the ${classes} classes`,
+          { data: { parameter: 'classWeights', received: classWeights } }
+        )
       const counted = topK === undefined ? {} : { amongTop: graph.value('amongTop', [1], { type: 'integer' }) }
       const attributes = {
         ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }),
+        ...(training && classWeights && { weights: classWeights }),
         ...(topK !== undefined && { top: topK }),
         // In two batches different numbers of rows may count. The measurement adds the sums of all batches, and divides once.
         ...(!training && shape.length > 2 && { ofAll: 1 })
@@ -110,16 +124,29 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
   }
 }
 
-/** Throws INVALID_MODEL for label smoothing and INVALID_OPTION for a `topK` that the loss cannot have. */
-export function checkClassification({ name, loss, labelSmoothing = 0 }: LossOf, topK: number | undefined): void {
+/** Throws INVALID_MODEL for label smoothing and class weights and INVALID_OPTION for a `topK` that the loss cannot have. */
+export function checkClassification({ name, loss, labelSmoothing = 0, classWeights }: LossOf, topK: number | undefined): void {
   const hasClasses = typeof loss === 'string' && Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
   if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
     throw invalidModel(name, 'labelSmoothing', shown(labelSmoothing), 'use a number from 0 to less than 1')
   if (labelSmoothing > 0 && !hasClasses)
     throw invalidModel(name, 'labelSmoothing', `${labelSmoothing} under ${loss}`, 'use it with softmaxCrossEntropy')
+  if (classWeights !== undefined) {
+    if (!areWeights(classWeights))
+      throw invalidModel(name, 'classWeights', shown(classWeights), 'use a list of numbers of at least 0, not all of them 0')
+    if (!hasClasses) throw invalidModel(name, 'classWeights', `${shown(classWeights)} under ${loss}`, 'use them with softmaxCrossEntropy')
+  }
   if (topK === undefined) return
   if (!Number.isSafeInteger(topK) || topK < 1 || topK > 2 ** 30) throw invalidOption('topK', topK, 'use a whole number of at least 1')
   if (!hasClasses) throw invalidOption('topK', topK, `leave it out: model ${name} has no classes under ${loss}`)
+}
+
+function areWeights(given: readonly unknown[]): boolean {
+  return (
+    Array.isArray(given) &&
+    given.every((weight) => Number.isFinite(weight) && (weight as number) >= 0) &&
+    given.some((weight) => weight !== 0)
+  )
 }
 
 /** Adds the value that the output is compared with. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
@@ -132,11 +159,11 @@ export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: Va
 /** Adds the loss; returns its values by name: `loss`, and `correct` and `amongTop` where they are counted. */
 export function addLoss(
   graph: GraphWriter,
-  { loss, labelSmoothing = 0 }: LossOf,
+  { loss, labelSmoothing = 0, classWeights }: LossOf,
   values: { readonly output: ValueId; readonly target: ValueId },
-  options: Omit<LossOptions, 'labelSmoothing'>
+  options: Pick<LossOptions, 'training' | 'topK'>
 ): Readonly<Record<string, ValueId>> {
-  return LOSSES[loss].add(graph, values.output, values.target, { ...options, labelSmoothing })
+  return LOSSES[loss].add(graph, values.output, values.target, { ...options, labelSmoothing, classWeights })
 }
 
 function invalidModel(model: string, parameter: string, received: string, fix: string): ArbalestError {
@@ -145,8 +172,8 @@ function invalidModel(model: string, parameter: string, received: string, fix: s
 
 defineOperators({
   softmaxCrossEntropy: {
-    lossGradient({ inputs: [, target], outputs: [, differences], attributes: { smoothing = 0 }, emit, contribution }) {
-      emit('softmaxCrossEntropyBackward', [differences!, target!], [contribution(0)], { smoothing })
+    lossGradient({ inputs: [, target], outputs: [, differences], attributes: { smoothing = 0, weights }, emit, contribution }) {
+      emit('softmaxCrossEntropyBackward', [differences!, target!], [contribution(0)], { smoothing, ...(weights && { weights }) })
     },
     flops: perElement(5)
   },

@@ -38,6 +38,7 @@ export interface Beginning {
 const COMPARED = [
   'size',
   'labelSmoothing',
+  'classWeights',
   'freeze',
   'context',
   'images',

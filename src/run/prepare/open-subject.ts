@@ -1,4 +1,5 @@
 import type { Dataset } from '../../data/dataset.js'
+import { balancedWeights } from '../../data/balanced-weights.js'
 import { readsText } from '../../data/dataset-names.js'
 import { openDataAs } from '../../data/open.js'
 import type { OpenDatasetOptions } from '../../data/open-options.js'
@@ -63,10 +64,16 @@ function tokensOf(
 }
 
 async function openModel(
-  { model: given, size, labelSmoothing }: Settings,
-  { sample: input, classes, encoding, train: { target } }: Dataset,
+  { model: given, size, labelSmoothing, classWeights }: Settings,
+  dataset: Dataset,
   folder: HuggingFaceFolder | undefined
 ): Promise<Model> {
+  const {
+    sample: input,
+    classes,
+    encoding,
+    train: { target }
+  } = dataset
   const model = folder
     ? folder.model.modelFor({ input, ...outputsFor(folder, { classes, target }) })
     : typeof given === 'string'
@@ -77,7 +84,11 @@ async function openModel(
         )
       : given
   await loadOperators(model)
-  return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
+  return {
+    ...model,
+    ...(labelSmoothing !== undefined && { labelSmoothing }),
+    ...(classWeights !== undefined && { classWeights: classWeights === 'balanced' ? balancedWeights(dataset) : classWeights })
+  }
 }
 
 /** Data with classes trains a classifier, whatever the folder's head was before; data whose targets are numbers trains a head that gives numbers. Throws INVALID_OPTION. */

@@ -29,6 +29,7 @@ import {
 } from '../../../src/model/layers.js'
 import type { Layer } from '../../../src/model/layer.js'
 import type { Model } from '../../../src/model/model.js'
+import { classWeights } from '../../engine/support/operator-case.js'
 
 /** Which operators a random model may have. */
 export interface RandomModelOptions {
@@ -57,15 +58,17 @@ export function randomModel({ dropout: drops = true, extent = 9, layers = 7 }: R
       ...(ending.hidden ? [linear(6), relu(), ...(drops ? [dropout(0.25)] : [])] : []),
       linear(ending.classes, { bias: !ending.pools })
     ]
-    return defineModel({ name: 'random', input, layers: [...images, ...end], ...ending.loss })
+    return defineModel({ name: 'random', input, layers: [...images, ...end], ...ending.loss(ending.classes) })
   })
 }
 
-const LOSSES: readonly Partial<Model>[] = [
-  { loss: 'softmaxCrossEntropy' },
-  { loss: 'softmaxCrossEntropy', labelSmoothing: 0.2 },
-  { loss: 'binaryCrossEntropy' },
-  { loss: 'meanSquaredError' }
+/** By the number of classes. */
+const LOSSES: readonly ((classes: number) => Partial<Model>)[] = [
+  () => ({ loss: 'softmaxCrossEntropy' }),
+  () => ({ loss: 'softmaxCrossEntropy', labelSmoothing: 0.2 }),
+  (classes) => ({ loss: 'softmaxCrossEntropy', labelSmoothing: 0.1, classWeights: classWeights(classes) }),
+  () => ({ loss: 'binaryCrossEntropy' }),
+  () => ({ loss: 'meanSquaredError' })
 ]
 
 const others = activations.filter(({ kind }) => !['relu', 'leakyRelu', 'gelu'].includes(kind))

@@ -156,15 +156,17 @@ export const softmaxCrossEntropy: Magnitude = (_use, _inputs, outputs) => ({
   ...(outputs['differences'] && { differences: outputs['differences'].map((value) => Math.abs(value) + (value > 0 ? 1e-6 : 5e-2)) })
 })
 
-/** What differs, and what is smoothed, over the N that have a class; as above, a millionth is as good as 0. */
+/** What differs, and what is smoothed, at most with the largest weight, over the weights of those that have a class; as above, a millionth is as good as 0. */
 export const softmaxCrossEntropyBackward: Magnitude = (use, inputs, outputs) => {
   const differences = inputs['differences']!
   const target = inputs['target']!
   const classes = differences.length / target.length
   const smoothing = (use.attributes['smoothing'] as number | undefined) ?? 0
+  const weights = (use.attributes['weights'] as readonly number[] | undefined) ?? Array.from({ length: classes }, () => 1)
+  const most = Math.max(...weights)
   const smoothed = (i: number): number => smoothing / classes + (i % classes === target[Math.floor(i / classes)] ? smoothing : 0)
-  const counted = Math.max(1, target.filter((label) => label >= 0).length)
-  return { glogits: outputs['glogits']!.map((_, i) => (Math.abs(differences[i]!) + smoothed(i) + 1e-6) / counted) }
+  const counted = target.filter((label) => label >= 0).reduce((sum, label) => sum + weights[label]!, 0) || 1
+  return { glogits: outputs['glogits']!.map((_, i) => (most * (Math.abs(differences[i]!) + smoothed(i) + 1e-6)) / counted) }
 }
 
 /** max(x, 0), t x and a logarithm between 0 and log 2 are summed; the gradient is a sigmoid less the target. */

@@ -30,6 +30,8 @@ export const activation = (...shape: number[]): Port => ({ shape, type: 'activat
 export const wide = (...shape: number[]): Port => ({ shape, type: 'wide' })
 export const positive = (...shape: number[]): Port => ({ shape, type: 'wide', draw: (u) => 0.5 + u })
 export const label = (classes: number, batch: number): Port => ({ shape: [batch], type: 'label', draw: (u) => Math.floor(u * classes) })
+/** Of a loss: from 0, which counts for nothing, to 1.5. */
+export const classWeights = (classes: number): number[] => Array.from({ length: classes }, (_, k) => (k % 4) / 2)
 export const position = (...shape: number[]): Port => ({ shape, type: 'position' })
 
 export const elements = (shape: readonly number[]): number => shape.reduce((product, extent) => product * extent, 1)

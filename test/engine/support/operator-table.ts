@@ -1,6 +1,6 @@
 import type { Attributes, OperatorKind } from '../../../src/model/graph.js'
 import * as magnitude from './magnitudes.js'
-import { activation, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
+import { activation, classWeights, label, positive, wide, type OperatorCase, type Port } from './operator-case.js'
 import {
   averageCases,
   convolutionCases,
@@ -328,9 +328,11 @@ const crossEntropyCases: Use[] = [
     { size: 1, attributes: {} },
     { size: 60, attributes: {} },
     { size: 1, attributes: { smoothing: 0.1, top: 5 } },
-    { size: 20, attributes: { smoothing: 0.9, top: 1 } }
+    { size: 20, attributes: { smoothing: 0.9, top: 1 } },
+    { size: 3, attributes: { weights: classWeights(k!) } },
+    { size: 1, attributes: { smoothing: 0.3, weights: classWeights(k!) } }
   ].map(({ size, attributes }) => ({
-    name: `${n}x${k} of spread ${size} ${JSON.stringify(attributes)}`,
+    name: `${n}x${k} of spread ${size} ${JSON.stringify({ ...attributes, ...('weights' in attributes && { weights: k }) })}`,
     attributes,
     inputs: { logits: spread(size, [n!, k!]), target: label(k!, n!) },
     outputs: {

@@ -1,5 +1,5 @@
 import * as magnitude from './magnitudes.js'
-import { activation, label, positive, wide, type Port } from './operator-case.js'
+import { activation, classWeights, label, positive, wide, type Port } from './operator-case.js'
 import type { OperatorRow, Use } from './operator-table.js'
 import { lengthsPort, recurrentRows, type RecurrentExtents } from './recurrent-rows.js'
 import * as sequence from './sequence-magnitudes.js'
@@ -235,12 +235,13 @@ const crossEntropyCases: Use[] = [
 
 /** Positions without a class: some, most, and all; more of them than a kernel has threads. */
 const someClassesCases: Use[] = [
-  [2, 3, 7, 0.4, 0],
-  [3, 211, 19, 0.9, 0.2],
-  [1, 4, 5, 1, 0]
-].map(([n, t, k, without, smoothing]) => ({
-  name: `${named([n!, t!, k!])}, ${without} of them without a class`,
-  attributes: { smoothing: smoothing!, top: 2 },
+  [2, 3, 7, 0.4, 0, 0],
+  [3, 211, 19, 0.9, 0.2, 0],
+  [3, 211, 19, 0.5, 0.2, 1],
+  [1, 4, 5, 1, 0, 1]
+].map(([n, t, k, without, smoothing, weighed]) => ({
+  name: `${named([n!, t!, k!])}, ${without} of them without a class${weighed ? ', by weights' : ''}`,
+  attributes: { smoothing: smoothing!, top: 2, ...(weighed && { weights: classWeights(k!) }) },
   inputs: {
     logits: { ...activation(n!, t!, k!), draw: (u: number): number => 8 * u - 4 },
     target: { ...tokens(k!, n!, t!), draw: (u: number): number => (u < without! ? -1 : Math.floor(((u - without!) / (1 - without!)) * k!)) }

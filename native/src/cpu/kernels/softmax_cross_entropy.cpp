@@ -1,8 +1,9 @@
-// Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - sum_k t[k] z[k], where t has 1 - smoothing at the label and
-// smoothing / K everywhere besides; the probabilities that its gradient needs, less 1 at the label, since a small difference from 1 has no
-// digits in bfloat16 once it is added to 1; the number of samples whose class has the first of the largest logits, and of those whose class
-// is among the `top` largest. Where a sample has several rows, such as the positions of a sequence, any of them may have no class: it
-// counts for nothing, and the mean is over the others, or with `ofAll` their sum divided by all rows.
+// Softmax and cross-entropy in one: the mean over the batch of sum_k t[k] (log(sum exp z) - z[k]), where t has 1 - smoothing at the label
+// and smoothing / K everywhere besides, each times its class's weight, and the mean is over the labels' weights where there are any; the
+// probabilities that its gradient needs, less 1 at the label, since a small difference from 1 has no digits in bfloat16 once it is added to
+// 1; the number of samples whose class has the first of the largest logits, and of those whose class is among the `top` largest. Where a
+// sample has several rows, such as the positions of a sequence, any of them may have no class: it counts for nothing, and the mean is over
+// the others, or with `ofAll` their sum divided by all rows.
 #include <omp.h>
 
 #include <algorithm>
@@ -19,6 +20,28 @@
 namespace arbalest::kernels {
 namespace {
 
+// How much each class counts: 1 where no weights are given.
+class ClassWeights {
+ public:
+  explicit ClassWeights(const OperatorSpec& spec) {
+    const std::vector<double> given = spec.attributes.list("weights", {});
+    if (given.empty()) return;
+    mean_ = std::accumulate(given.begin(), given.end(), 0.0) / static_cast<double>(given.size());
+    each_.assign(given.begin(), given.end());
+  }
+
+  double of(int32_t label) const { return each_.empty() ? 1 : static_cast<double>(each_[static_cast<size_t>(label)]); }
+  double mean() const { return mean_; }
+  // Of the classes from `at` on.
+  template <bool Partial> Floats of_register(int64_t at, int width) const {
+    return each_.empty() ? all(1.0f) : load<Partial>(each_.data() + at, width);
+  }
+
+ private:
+  std::vector<float> each_;  // (K), or empty
+  double mean_ = 1;
+};
+
 // The labels (N) of logits or differences (..., K).
 class Labels {
  public:
@@ -27,17 +50,17 @@ class Labels {
 
   bool has_class(int64_t row) const { return !may_lack_ || target_[row] != kNoClass; }
 
-  // How many rows have a class, and at least 1. Throws LABEL_OUT_OF_RANGE.
-  int64_t checked() const {
-    int64_t found = 0;
+  // The weights of the rows that have a class; 1 where their sum is 0, since nothing is to be divided then. Throws LABEL_OUT_OF_RANGE.
+  double checked(const ClassWeights& weights) const {
+    double found = 0;
     for (int64_t row = 0; row < rows_; ++row) {
       if (!has_class(row)) continue;
-      ++found;
       if (const int32_t label = target_[row]; label < 0 || label >= classes_)
         throw Error("LABEL_OUT_OF_RANGE", "target of sample " + std::to_string(row) + " of the batch: received " + std::to_string(label) +
                                               "; give a class number from 0 to " + std::to_string(classes_ - 1));
+      found += weights.of(target_[row]);
     }
-    return std::max<int64_t>(1, found);
+    return found > 0 ? found : 1;
   }
 
  private:
@@ -54,6 +77,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         logits_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
         labels_(target_, spec.inputs[0].shape()),
+        weights_(spec),
         smoothing_(spec.attributes.number("smoothing", 0)),
         of_all_(spec.attributes.number("ofAll", 0) != 0),
         top_(static_cast<int64_t>(spec.attributes.number("top", 1))),
@@ -67,7 +91,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   }
 
   void run(const StepContext&) override {
-    const int64_t with_class = labels_.checked();
+    const double weighed = labels_.checked(weights_);
     for_each(samples_, samples_ * classes_, [&](int64_t sample) {
       const auto i = static_cast<size_t>(sample);
       if (!labels_.has_class(sample)) return leave_out(sample);
@@ -75,8 +99,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
       places_[i] = found.better;
       losses_[i] = loss_of(sample, found.logit);
     });
-    *loss_ =
-        static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(of_all_ ? samples_ : with_class));
+    *loss_ = static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) / (of_all_ ? static_cast<double>(samples_) : weighed));
     const auto among = [&](int64_t most) {
       return static_cast<int32_t>(std::count_if(places_.begin(), places_.end(), [&](int64_t better) { return better < most; }));
     };
@@ -130,7 +153,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
         power = lane_numbers() < width ? power : Floats{};
         distance = lane_numbers() < width ? distance : Floats{};
       }
-      below += distance;
+      below += distance * weights_.template of_register<Partial>(at, width);
       store(row + at, power);
       sums += power;
     });
@@ -141,13 +164,16 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
       for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) { store<Partial>(d + at, load(row + at) * share, width); });
       d[label] = from_float<T>(static_cast<float>((static_cast<double>(row[label]) - sum) / sum));
     }
-    return std::log(sum) - (1 - smoothing_) * labelled - (smoothing_ > 0 ? smoothing_ * sum_of(below) / static_cast<double>(classes_) : 0);
+    const double own = (1 - smoothing_) * weights_.of(label);
+    const double spread = smoothing_ > 0 ? smoothing_ * sum_of(below) / static_cast<double>(classes_) : 0;
+    return (own + smoothing_ * weights_.mean()) * std::log(sum) - own * labelled - spread;
   }
 
   const int64_t samples_, classes_;
   const T* logits_;        // (N, K), all axes but the last as one
   const int32_t* target_;  // (N)
   const Labels labels_;
+  const ClassWeights weights_;
   const double smoothing_;
   const bool of_all_;
   const int64_t top_;
@@ -167,27 +193,32 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
         differences_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
         labels_(target_, spec.inputs[0].shape()),
+        weights_(spec),
         smoothing_(static_cast<float>(spec.attributes.number("smoothing", 0))),
         glogits_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
-    const float share = 1.0f / static_cast<float>(labels_.checked()), spread = smoothing_ / static_cast<float>(classes_);
+    const float share = 1.0f / static_cast<float>(labels_.checked(weights_));
     for_each(samples_, samples_ * classes_, [&](int64_t sample) {
       if (labels_.has_class(sample))
-        run_sample(sample, share, spread);
+        run_sample(sample, share);
       else
         std::fill_n(glogits_ + sample * classes_, classes_, T{});
     });
   }
 
  private:
-  void run_sample(int64_t sample, float share, float spread) const {
+  // The gradient of -sum_j t[j] log p[j] is p[k] sum(t) - t[k], and p is the differences, and 1 more at the label.
+  void run_sample(int64_t sample, float share) const {
     const int32_t label = target_[sample];
     const T* d = differences_ + sample * classes_;
     T* g = glogits_ + sample * classes_;
-    const float labelled = (to_float(d[label]) + (smoothing_ - spread)) * share;
+    const auto own = static_cast<float>(weights_.of(label)), mean = static_cast<float>(weights_.mean());
+    const float sum = own + smoothing_ * (mean - own), spread = smoothing_ / static_cast<float>(classes_);
+    const float labelled = (to_float(d[label]) * sum + (smoothing_ * mean - spread * own)) * share;
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-      store<Partial>(g + at, (load<Partial>(d + at, width) - spread) * share, width);
+      const Floats smoothed = weights_.template of_register<Partial>(at, width) * spread;
+      store<Partial>(g + at, (load<Partial>(d + at, width) * sum - smoothed) * share, width);
     });
     g[label] = from_float<T>(labelled);
   }
@@ -196,18 +227,24 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
   const T* differences_;   // (N, K)
   const int32_t* target_;  // (N)
   const Labels labels_;
+  const ClassWeights weights_;
   const float smoothing_;
   T* glogits_;  // (N, K)
 };
 
-void check_smoothing(const Shapes& shapes) {
+void check_attributes(const Shapes& shapes) {
   const double smoothing = shapes.attributes().number("smoothing", 0);
   if (!(smoothing >= 0 && smoothing < 1)) shapes.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
+  shapes.input_rank_at_least(0, 2);
+  const std::vector<double> weights = shapes.attributes().list("weights", {});
+  if (!weights.empty() && static_cast<int64_t>(weights.size()) != shapes.input(0).back())
+    shapes.refuse("weights", std::to_string(weights.size()) + " numbers", "give one for each class");
+  for (const double weight : weights)
+    if (!(weight >= 0)) shapes.refuse("weights", std::to_string(weight), "give numbers of at least 0");
 }
 
 void check_forward(const Shapes& shapes) {
-  check_smoothing(shapes);
-  shapes.input_rank_at_least(0, 2);
+  check_attributes(shapes);
   const Shape& logits = shapes.input(0);
   shapes.input_is(1, {logits.begin(), logits.end() - 1});
   shapes.output_is(0, {1});
@@ -218,8 +255,7 @@ void check_forward(const Shapes& shapes) {
 }
 
 void check_backward(const Shapes& shapes) {
-  check_smoothing(shapes);
-  shapes.input_rank_at_least(0, 2);
+  check_attributes(shapes);
   const Shape& differences = shapes.input(0);
   shapes.input_is(1, {differences.begin(), differences.end() - 1});
   shapes.output_is(0, differences);

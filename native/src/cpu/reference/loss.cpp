@@ -1,6 +1,8 @@
 // Losses, as means over the batch, and their gradients.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "core/no_class.h"
 #include "cpu/reference/operator.h"
@@ -8,14 +10,19 @@
 namespace arbalest::reference {
 namespace {
 
-void check_smoothing(const Request& request) {
+void check_softmax(const Request& request) {
   const double smoothing = request.attributes().number("smoothing", 0);
   if (!(smoothing >= 0 && smoothing < 1)) request.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
+  request.input_rank_at_least(0, 2);
+  const std::vector<double> weights = request.attributes().list("weights", {});
+  if (!weights.empty() && static_cast<int64_t>(weights.size()) != request.input(0).back())
+    request.refuse("weights", std::to_string(weights.size()) + " numbers", "give one for each class");
+  for (const double weight : weights)
+    if (!(weight >= 0)) request.refuse("weights", std::to_string(weight), "give numbers of at least 0");
 }
 
 void check_cross_entropy(const Request& request) {
-  check_smoothing(request);
-  request.input_rank_at_least(0, 2);
+  check_softmax(request);
   const Shape& logits = request.input(0);
   request.input_is(1, {logits.begin(), logits.end() - 1});
   request.output_is(0, {1});
@@ -26,8 +33,7 @@ void check_cross_entropy(const Request& request) {
 }
 
 void check_cross_entropy_backward(const Request& request) {
-  check_smoothing(request);
-  request.input_rank_at_least(0, 2);
+  check_softmax(request);
   const Shape& differences = request.input(0);
   request.input_is(1, {differences.begin(), differences.end() - 1});
   request.output_is(0, differences);
@@ -63,7 +69,17 @@ std::vector<bool> rows_with_class(const Shape& logits, const int32_t* target) {
   return found;
 }
 
-double at_least_one(const std::vector<bool>& rows) { return static_cast<double>(std::max<int64_t>(1, std::ranges::count(rows, true))); }
+// How much each class counts: 1 where no weights are given.
+std::vector<double> weights_of(const OperatorSpec& op) {
+  return op.attributes.list("weights", std::vector<double>(static_cast<size_t>(op.inputs[0].shape().back()), 1));
+}
+
+// Of the targets of the rows that have a class; 1 where it is 0, since nothing is to be divided then.
+double sum_of_weights(const std::vector<double>& weights, const std::vector<bool>& with_class, const int32_t* target) {
+  double sum = 0;
+  for (size_t n = 0; n < with_class.size(); ++n) sum += with_class[n] ? weights[static_cast<size_t>(target[n])] : 0;
+  return sum > 0 ? sum : 1;
+}
 
 void store_count(const Tensor& tensor, double value) {
   if (!tensor) return;
@@ -72,9 +88,10 @@ void store_count(const Tensor& tensor, double value) {
   if (tensor.spec.type == Type::f64) *tensor.as<double>() = value;
 }
 
-// The target has 1 - smoothing at the label and smoothing / K everywhere besides. A sample counts as correct where its class has the first
-// of the largest logits, and as among the top where fewer than `top` classes come before its own in falling order. The differences are the
-// probabilities, less 1 at the label. The loss is the mean over the rows that have a class, or with `ofAll` their sum divided by all rows.
+// The target has 1 - smoothing at the label and smoothing / K everywhere besides, each times the weight of its class. A sample counts as
+// correct where its class has the first of the largest logits, and as among the top where fewer than `top` classes come before its own in
+// falling order. The differences are the probabilities, less 1 at the label. The losses of the rows that have a class are divided by the
+// sum of their targets' weights, or with `ofAll` by the number of all rows.
 template <class T> void softmax_cross_entropy(const OperatorSpec& op, const StepContext&) {
   const T* logits = op.inputs[0].as<T>();              // (N, K), all axes but the last as one
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
@@ -83,6 +100,7 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
   const double smoothing = op.attributes.number("smoothing", 0), top = op.attributes.number("top", 1);
   const std::vector<bool> with_class = rows_with_class(op.inputs[0].shape(), target);
+  const std::vector<double> weights = weights_of(op);
   double total = 0, correct = 0, among_top = 0;
   for (int64_t n = 0; n < N; ++n) {
     if (!with_class[static_cast<size_t>(n)]) {
@@ -96,10 +114,14 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
       if (z[k] > z[largest]) largest = k;
     }
     const double highest = z[largest];
-    double sum = 0, mean = 0;
+    double sum = 0;
     for (int64_t k = 0; k < K; ++k) sum += std::exp(z[k] - highest);
-    for (int64_t k = 0; k < K; ++k) mean += (z[k] - highest) / static_cast<double>(K);
-    total += std::log(sum) - (1 - smoothing) * (z[label] - highest) - (smoothing > 0 ? smoothing * mean : 0);
+    for (int64_t k = 0; k < K; ++k) {
+      const double part = ((k == label ? 1 - smoothing : 0) + smoothing / static_cast<double>(K)) * weights[static_cast<size_t>(k)];
+      const double surprise = std::log(sum) - (z[k] - highest);
+      // A class that counts for nothing may have a logit of minus infinity; what is no number stays none.
+      if (part > 0 || std::isnan(surprise)) total += part * surprise;
+    }
     int64_t better = 0;
     for (int64_t k = 0; k < K; ++k) better += !(z[k] <= z[label]) || (z[k] == z[label] && k < label);
     correct += better == 0;
@@ -108,7 +130,7 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
     for (int64_t k = 0; k < K; ++k) differences[n * K + k] = rounded<T>(std::exp(z[k] - highest) / sum - (k == label ? 1 : 0));
   }
   const bool of_all = op.attributes.number("ofAll", 0) != 0;
-  loss[0] = rounded<Wide<T>>(total / (of_all ? static_cast<double>(N) : at_least_one(with_class)));
+  loss[0] = rounded<Wide<T>>(total / (of_all ? static_cast<double>(N) : sum_of_weights(weights, with_class, target)));
   store_count(op.outputs[2], correct);
   store_count(op.outputs[3], among_top);
 }
@@ -120,11 +142,18 @@ template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, c
   const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
   const double smoothing = op.attributes.number("smoothing", 0), spread = smoothing / static_cast<double>(K);
   const std::vector<bool> with_class = rows_with_class(op.inputs[0].shape(), target);
-  const double rows = at_least_one(with_class);
+  const std::vector<double> weights = weights_of(op);
+  const double whole = sum_of_weights(weights, with_class, target), all = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (int64_t n = 0; n < N; ++n) {
     for (int64_t k = 0; k < K; ++k) {
-      const double smoothed = (k == target[n] ? smoothing : 0.0) - spread;
-      glogits[n * K + k] = with_class[static_cast<size_t>(n)] ? rounded<T>((differences[n * K + k] + smoothed) / rows) : T{};
+      if (!with_class[static_cast<size_t>(n)]) {
+        glogits[n * K + k] = T{};
+        continue;
+      }
+      // Of the loss -sum_j t[j] log p[j] with p[k] = differences[k] + (k is the label), whose gradient is p[k] sum(t) - t[k].
+      const double own = weights[static_cast<size_t>(target[n])], sum = (1 - smoothing) * own + spread * all;
+      const double smoothed = (k == target[n] ? spread * all : 0.0) - spread * weights[static_cast<size_t>(k)];
+      glogits[n * K + k] = rounded<T>((differences[n * K + k] * sum + smoothed) / whole);
     }
   }
 }

@@ -1,11 +1,15 @@
-// The mean over a batch of -log softmax(logits)[target], and the softmax less 1 at the target. A block a sample, then one block for the
-// mean. A target that is not a class makes the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw. Where a sample has
-// several rows, any of them may have no class: it counts for nothing, and the mean is over the others, or with `ofAll` their sum divided by
-// all rows.
+// The mean over a batch of -log softmax(logits)[target], and the softmax less 1 at the target; classes may have weights, by which the mean
+// is then taken. A block a sample, then one block for the mean. A target that is not a class makes the loss NaN, which ends the run with
+// LOSS_NOT_FINITE: a kernel cannot throw. Where a sample has several rows, any of them may have no class: it counts for nothing, and the
+// mean is over the others, or with `ofAll` their sum divided by all rows.
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <numeric>
+#include <vector>
 
 #include "core/no_class.h"
+#include "cuda/device_backend.h"
 #include "cuda/launch.h"
 #include "cuda/operators/count.h"
 #include "cuda/operators/queued.h"
@@ -16,8 +20,38 @@ namespace {
 
 // The results of a sample that the first kernel leaves to the second.
 struct Row {
-  float loss;
-  int correct, among_top, with_class;
+  float loss, weight;
+  int correct, among_top;
+};
+
+// How much each class counts.
+struct ClassWeights {
+  const float* each;  // (K), or null: 1
+  float mean;
+
+  EVERYWHERE float operator[](int label) const { return each ? each[label] : 1; }
+};
+
+// Owned by the kernels that read it.
+class ClassWeightsMemory {
+ public:
+  ClassWeightsMemory(const OperatorSpec& spec, DeviceStream& stream) {
+    const std::vector<double> given = spec.attributes.list("weights", {});
+    if (given.empty()) return;
+    const std::vector<float> numbers(given.begin(), given.end());
+    const size_t bytes = numbers.size() * sizeof(float);
+    DeviceBackend& backend = stream.backend();
+    memory_ = {backend.allocate(bytes), [&backend, bytes](void* memory) { backend.release(memory, bytes); }};
+    backend.write(memory_.get(), numbers.data(), bytes);
+    weights_ = {static_cast<const float*>(backend.seen(memory_.get())),
+                std::accumulate(numbers.begin(), numbers.end(), 0.0f) / static_cast<float>(numbers.size())};
+  }
+
+  const ClassWeights& weights() const { return weights_; }
+
+ private:
+  std::shared_ptr<void> memory_;
+  ClassWeights weights_{nullptr, 1};
 };
 
 // The targets (N) of logits (..., K).
@@ -35,7 +69,8 @@ Targets targets_of(const OperatorSpec& spec) {
   return {spec.inputs[1].as<int32_t>(), static_cast<int>(elements_of(logits) / logits.back()), logits.size() > 2};
 }
 
-EVERYWHERE int at_least_one(int rows) { return rows > 0 ? rows : 1; }
+// What the sum of all rows is divided by: nothing where none counts.
+EVERYWHERE float divisor(float weights) { return weights > 0 ? weights : 1; }
 
 // Of the classes of one thread, and then of all: `others` is the sum of exp(z - highest) but for the 1 of the highest itself, which would
 // leave it no digits where a sample is classified surely. `target` is the target's logit.
@@ -44,7 +79,8 @@ struct Softmax {
   int index;
 };
 
-// Of the classes of one thread, and then of all: how many come before the target, and the sum of z - highest, whose summands stay small.
+// Of the classes of one thread, and then of all: how many come before the target, and the sum of weight * (z - highest), whose summands
+// stay small.
 struct Standing {
   int better;
   float below;
@@ -65,6 +101,7 @@ template <class T> struct SoftmaxRows {
   Row* rows;       // (N)
   int classes, top;
   float smoothing;
+  ClassWeights weights;
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
     if (phase == 0) {
@@ -117,7 +154,7 @@ template <class T> struct SoftmaxRows {
     for (int k = thread; k < classes; k += kThreads) {
       const float value = float(logits[sample * classes + k]);
       found.better += !(value <= all.target) || (value == all.target && k < target[sample]);
-      found.below += value - all.highest;
+      found.below += weights[k] * (value - all.highest);
     }
     return found;
   }
@@ -136,9 +173,11 @@ template <class T> struct SoftmaxRows {
       }
     if (thread != 0) return;
     const bool known = target[sample] >= 0 && target[sample] < classes;
-    const float mean = found.below / static_cast<float>(classes);
-    const float loss = log1pf(all.others) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
-    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && found.better == 0, known && found.better < top, 1};
+    const float weight = known ? weights[target[sample]] : 1;
+    const float own = (1 - smoothing) * weight, spread = smoothing > 0 ? smoothing * found.below / static_cast<float>(classes) : 0.0f;
+    const float loss = (own + smoothing * weights.mean) * log1pf(all.others) - own * (all.target - all.highest) - spread;
+    rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), weight, known && found.better == 0,
+                    known && found.better < top};
   }
 };
 
@@ -158,45 +197,53 @@ struct MeanOfRows {
     return found;
   }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) {
-    return {a.loss + b.loss, a.correct + b.correct, a.among_top + b.among_top, a.with_class + b.with_class};
+    return {a.loss + b.loss, a.weight + b.weight, a.correct + b.correct, a.among_top + b.among_top};
   }
   EVERYWHERE void finish(int64_t, int, const Sum& sum) const {
-    *loss = sum.loss / static_cast<float>(of_all ? samples : at_least_one(sum.with_class));
+    *loss = sum.loss / (of_all ? static_cast<float>(samples) : divisor(sum.weight));
     correct.store(sum.correct);
     among_top.store(sum.among_top);
   }
 };
 
-// An element of the gradient, of `rows` that count.
+// An element of the gradient: that of -sum_j t[j] log p[j] is p[k] sum(t) - t[k], and p is the differences, and 1 more at the label.
 template <class T> struct SoftmaxCrossEntropyBackward {
   const T* differences;  // (N, K)
   Targets target;
   T* glogits;  // (N, K); may be differences
   int classes;
   float smoothing;
+  ClassWeights weights;
 
-  EVERYWHERE void operator()(int64_t i) const { put(i, target.rows); }
+  EVERYWHERE void operator()(int64_t i) const { put(i, static_cast<float>(target.rows)); }
 
-  EVERYWHERE void put(int64_t i, int rows) const {
+  EVERYWHERE void put(int64_t i, float whole) const {
     const int64_t row = i / classes;
     if (!target.has_class(row)) {
       glogits[i] = T(0.0f);
       return;
     }
-    const bool own = i % classes == target[row];
-    const float smoothed = (own ? smoothing : 0.0f) - smoothing / static_cast<float>(classes);
-    glogits[i] = T((float(differences[i]) + smoothed) / static_cast<float>(rows));
+    const int k = static_cast<int>(i % classes);
+    const float own = weight_of(row), sum = own + smoothing * (weights.mean - own);
+    const float smoothed = (k == target[row] ? smoothing * weights.mean : 0.0f) - smoothing * weights[k] / static_cast<float>(classes);
+    glogits[i] = T((float(differences[i]) * sum + smoothed) / whole);
+  }
+
+  // A target that is not a class has made the loss NaN.
+  EVERYWHERE float weight_of(int64_t row) const {
+    const int label = target[row];
+    return label >= 0 && label < classes ? weights[label] : 0;
   }
 };
 
-// Where rows may lack a class. Each block counts those that have one: that is read from the L2 cache, and takes less time than a launch
-// more.
+// Where rows may lack a class, or classes have weights. Each block sums those of all rows: that is read from the L2 cache, and takes less
+// time than a launch more.
 template <class T> struct SoftmaxCrossEntropyBackwardOfSome {
   static constexpr int kLevels = 8, kPhases = kLevels + 2;
   // Elements of a thread: the more, the fewer blocks count.
   static constexpr int kOfThread = 8;
   struct Shared {
-    int with_class[kThreads];
+    float weights[kThreads];
   };
 
   SoftmaxCrossEntropyBackward<T> each;
@@ -206,15 +253,14 @@ template <class T> struct SoftmaxCrossEntropyBackwardOfSome {
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
     if (phase == 0) {
-      int found = 0;
-      for (int row = thread; row < each.target.rows; row += kThreads) found += each.target.has_class(row);
-      shared.with_class[thread] = found;
+      float found = 0;
+      for (int row = thread; row < each.target.rows; row += kThreads) found += each.target.has_class(row) ? each.weight_of(row) : 0;
+      shared.weights[thread] = found;
     } else if (phase <= kLevels) {
-      if (const int stride = kThreads >> phase; thread < stride) shared.with_class[thread] += shared.with_class[thread + stride];
+      if (const int stride = kThreads >> phase; thread < stride) shared.weights[thread] += shared.weights[thread + stride];
     } else {
       for (int own = 0; own < kOfThread; ++own)
-        if (const int64_t i = (block * kOfThread + own) * kThreads + thread; i < elements())
-          each.put(i, at_least_one(shared.with_class[0]));
+        if (const int64_t i = (block * kOfThread + own) * kThreads + thread; i < elements()) each.put(i, divisor(shared.weights[0]));
     }
   }
 };
@@ -234,10 +280,11 @@ MadeKernel make_softmax_cross_entropy(const OperatorSpec& spec, DeviceStream& st
                         spec.attributes.number("ofAll", 0) != 0};
   const int top = static_cast<int>(spec.attributes.number("top", 1));
   const auto smoothing = static_cast<float>(spec.attributes.number("smoothing", 0));
+  const ClassWeightsMemory memory(spec, stream);
   return by_type(spec.precision, [&]<class P>(P) {
     using T = typename P::T;
-    const SoftmaxRows<T> program{spec.inputs[0].as<T>(), target, spec.outputs[1].as<T>(), rows, classes, top, smoothing};
-    return queued([&stream, program, mean] {
+    const SoftmaxRows<T> program{spec.inputs[0].as<T>(), target, spec.outputs[1].as<T>(), rows, classes, top, smoothing, memory.weights()};
+    return queued([&stream, memory, program, mean] {
       blocks(stream, mean.samples, program);
       reduce(stream, 1, mean);
     });
@@ -248,12 +295,14 @@ MadeKernel make_softmax_cross_entropy_backward(const OperatorSpec& spec, DeviceS
   const int classes = static_cast<int>(spec.inputs[0].shape().back());
   const Targets target = targets_of(spec);
   const auto smoothing = static_cast<float>(spec.attributes.number("smoothing", 0));
+  const ClassWeightsMemory memory(spec, stream);
   return by_type(spec.precision, [&]<class P>(P) {
     using T = typename P::T;
-    const SoftmaxCrossEntropyBackward<T> program{spec.inputs[0].as<T>(), target, spec.outputs[0].as<T>(), classes, smoothing};
+    const SoftmaxCrossEntropyBackward<T> program{spec.inputs[0].as<T>(), target, spec.outputs[0].as<T>(), classes, smoothing,
+                                                 memory.weights()};
     const SoftmaxCrossEntropyBackwardOfSome<T> of_some{program};
-    return queued([&stream, program, of_some] {
-      if (program.target.may_lack)
+    return queued([&stream, memory, program, of_some] {
+      if (program.target.may_lack || program.weights.each)
         blocks(stream, of_some.blocks(), of_some);
       else
         each(stream, of_some.elements(), program);

@@ -1,0 +1,20 @@
+import { invalidOption } from '../errors.js'
+import type { Dataset } from './dataset.js'
+
+/**
+ * The weights (K) with which all classes of the training samples count the same: labels / (K x labels of the class), scikit-learn's `class_weight='balanced'`; 0 for a class without
+ * labels. Where a sample has a label for each position or pixel, these are counted. Throws INVALID_OPTION for data whose targets are not classes, and for texts, whose tokens are no classes.
+ */
+export function balancedWeights({ name, classes, train: { labels } }: Pick<Dataset, 'name' | 'classes' | 'train'>): number[] {
+  if (classes === 0 || labels === undefined)
+    throw invalidOption('classWeights', 'balanced', `give a number for each class: the training samples of ${name} have no labels to count`)
+  const counts = Array.from({ length: classes }, () => 0)
+  let counted = 0
+  for (const label of labels) {
+    // A position without a class counts for nothing.
+    if (label < 0) continue
+    counts[label]! += 1
+    counted += 1
+  }
+  return counts.map((count) => (count === 0 ? 0 : counted / (classes * count)))
+}
