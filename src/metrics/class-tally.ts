@@ -1,5 +1,6 @@
 import { NO_CLASS } from '../model/graph.js'
 import type { MetricName, Task } from './metric-names.js'
+import { ScoreTally, type ScoredBatch } from './score-tally.js'
 
 /** Counts by class or label; each is whole. */
 export interface ClassCounts {
@@ -11,6 +12,8 @@ export interface ClassCounts {
   readonly right: Float64Array
   /** (classes, classes): samples of one class that were taken for another. */
   readonly confusion: Float64Array | undefined
+  /** How sure the answers are, if it is asked for. */
+  readonly scored: readonly ScoredBatch[] | undefined
 }
 
 interface Ratios {
@@ -19,14 +22,16 @@ interface Ratios {
   readonly precision: number | null
   readonly recall: number | null
   readonly f1: number | null
+  readonly iou: number | null
 }
 
 /** Counts answers by class. A yes is a logit above 0, and is right where its target is above 1/2; the answer among classes is the first largest logit. */
 export class ClassTally {
   readonly #task: Task
-  readonly #counts: ClassCounts
+  readonly #counts: Omit<ClassCounts, 'scored'>
+  readonly #scores: ScoreTally | undefined
 
-  constructor({ task, names }: { readonly task: Task; readonly names: readonly MetricName[] }) {
+  constructor({ task, names }: { readonly task: Task; readonly names: readonly MetricName[] }, scored: readonly ScoredBatch[] = []) {
     const { size } = task
     this.#task = task
     const matrix = task.kind === 'labels' ? 2 : size
@@ -36,10 +41,14 @@ export class ClassTally {
       right: new Float64Array(size),
       confusion: names.includes('confusion') ? new Float64Array(matrix * matrix) : undefined
     }
+    this.#scores = names.includes('auc') ? new ScoreTally(task, scored) : undefined
   }
 
   static joined(plan: { readonly task: Task; readonly names: readonly MetricName[] }, states: readonly ClassCounts[]): ClassTally {
-    const tally = new ClassTally(plan)
+    const tally = new ClassTally(
+      plan,
+      states.flatMap(({ scored = [] }) => scored)
+    )
     for (const state of states)
       for (const name of ['samples', 'answers', 'right', 'confusion'] as const)
         state[name]?.forEach((count, i) => (tally.#counts[name]![i]! += count))
@@ -47,12 +56,13 @@ export class ClassTally {
   }
 
   get counts(): ClassCounts {
-    return this.#counts
+    return { ...this.#counts, scored: this.#scores?.batches }
   }
 
   add(output: ArrayLike<number>, target: ArrayLike<number>): void {
     if (this.#task.kind === 'labels') this.#addLabels(output, target)
     else this.#addClasses(output, target)
+    this.#scores?.add(output, target)
   }
 
   /** All ratios; `names` of the plan says which are wanted. */
@@ -61,7 +71,7 @@ export class ClassTally {
     const perClass = this.#perClass()
     // As in scikit-learn, a label that is never true and never answered counts as 0, and a class that does not occur does not count.
     const counted = this.#task.kind === 'labels' ? perClass : perClass.filter(({ f1 }) => f1 !== null)
-    const macro = (name: 'precision' | 'recall' | 'f1') =>
+    const macro = (name: 'precision' | 'recall' | 'f1' | 'iou') =>
       ratio(
         counted.reduce((sum, figures) => sum + (figures[name] ?? 0), 0),
         counted.length
@@ -71,6 +81,8 @@ export class ClassTally {
       precision: macro('precision'),
       recall: macro('recall'),
       f1: macro('f1'),
+      iou: macro('iou'),
+      ...(this.#scores && { auc: this.#scores.auc() }),
       ...(confusion && { confusion: rows(confusion) })
     }
   }
@@ -113,7 +125,8 @@ export class ClassTally {
         samples: count,
         precision: occurs ? ratio(correct, answered) : null,
         recall: count > 0 ? correct / count : null,
-        f1: occurs ? ratio(2 * correct, count + answered) : null
+        f1: occurs ? ratio(2 * correct, count + answered) : null,
+        iou: occurs ? ratio(correct, count + answered - correct) : null
       }
     })
   }

@@ -14,6 +14,8 @@ export interface ClassFigures {
   readonly recall: number | null
   /** 2 x right answers / (answers + samples of this class): the harmonic mean of precision and recall. */
   readonly f1: number | null
+  /** Right answers / (answers + samples of this class - right answers): the intersection over the union, which is Jaccard's index. */
+  readonly iou: number | null
 }
 
 /**
@@ -34,6 +36,13 @@ export interface EvaluationMetrics {
   readonly recall?: number
   /** As `precision`: the mean of the classes' F1, not the F1 of the means. */
   readonly f1?: number
+  /** As `precision`: the mean of the classes' intersections over unions, `jaccard_score`. */
+  readonly iou?: number
+  /**
+   * The area under the ROC curve, `roc_auc_score` with `multi_class='ovr'`: how often a sample of the class has a higher probability of it than a sample of another, the mean over the classes, or
+   * labels, that have samples on both sides; 0 if there is none.
+   */
+  readonly auc?: number
   /** Mean over the outputs of 1 - sum (y - p)^2 / sum (y - mean y)^2; if all y of an output are equal, 1 for exact predictions and 0 for others. */
   readonly r2?: number
   /** Mean over the outputs of mean |y - p|, in the unit of the targets. */

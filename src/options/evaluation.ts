@@ -21,7 +21,7 @@ export const evaluationOptions = {
     flag: '--top-k <count>'
   }),
   /**
-   * What every evaluation also tells, as `testMetrics`. Of classes and of yes-or-no answers: `confusion`, `perClass`, `precision`, `recall`, `f1`. Of numbers:
+   * What every evaluation also tells, as `testMetrics`. Of classes and of yes-or-no answers: `confusion`, `perClass`, `precision`, `recall`, `f1`, `iou`, `auc`. Of numbers:
    * `r2`, `mae`, `rmse`. None if omitted: each answer has to be looked at, which makes evaluations a little slower.
    */
   metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES, METRIC_HINTS), "a list of names, such as ['f1', 'confusion']"), {

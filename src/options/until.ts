@@ -49,7 +49,7 @@ const until = group({
   minDelta: option(real({ min: 0 }), { text: 'the least improvement, for --patience', flag: '--min-delta <number>', default: 0 }),
   /**
    * The figure whose improvement counts, for `patience`, for `keep: 'best'` and for the checkpoint that is kept as the best: `accuracy` if omitted, `loss` if there is no
-   * accuracy. Or one of `precision`, `recall`, `f1`, `r2`, `mae` and `rmse`, which is then measured.
+   * accuracy. Or one of `precision`, `recall`, `f1`, `iou`, `auc`, `r2`, `mae` and `rmse`, which is then measured.
    */
   monitor: option(oneOf(FIGURES, MONITORED_ELSEWHERE), {
     text: `the figure whose improvement counts: ${FIGURES.join(', ')}`,

@@ -5,7 +5,7 @@ import { checkSuits, METRIC_NAMES, usualMetrics, type MetricName, type Task } fr
 import { metricsOf, tallyOf, type EvaluationMetrics, type MetricPlan } from '../../src/metrics/metrics.js'
 import { refused } from '../support/codes.js'
 
-const CLASSES: readonly MetricName[] = ['confusion', 'perClass', 'precision', 'recall', 'f1']
+const CLASSES: readonly MetricName[] = ['confusion', 'perClass', 'precision', 'recall', 'f1', 'iou', 'auc']
 const NUMBERS: readonly MetricName[] = ['r2', 'mae', 'rmse']
 
 /** Metrics of samples that are divided among evaluators: those of each, by their numbers. */
@@ -36,7 +36,7 @@ function logits(answers: readonly number[], classes: number): Float32Array {
 }
 
 function classified(target: readonly number[], answers: readonly number[], classes: number): EvaluationMetrics {
-  const plan: MetricPlan = { task: { kind: 'classes', size: classes }, names: CLASSES }
+  const plan: MetricPlan = { task: { kind: 'classes', size: classes, answers: 1 }, names: CLASSES }
   return measured(plan, logits(answers, classes), target, [all(target.length)])
 }
 
@@ -90,13 +90,16 @@ describe('Metrics of classes', () => {
     const { confusion, precision, recall, f1 } = classified([0, 1, 2, 0, 1, 2], [0, 2, 1, 0, 0, 1], 3)
     expect(confusion).to.deep.equal([[2, 0, 0], [1, 0, 1], [0, 2, 0]]) // prettier-ignore
     expect([precision, recall, f1].map((value) => value!.toFixed(6))).to.deep.equal(['0.222222', '0.333333', '0.266667'])
+    // That of sklearn.metrics.jaccard_score.
+    const { iou, perClass } = classified([0, 1, 2], [0, 2, 2], 3)
+    expect([perClass!.map((row) => row.iou), iou]).to.deep.equal([[1, 0, 0.5], 0.5])
   })
 
   it('agree with a count of their own over random answers, and leave out classes that do not occur', () => {
     const classes = 9
     const target = all(400).map((i) => Math.floor(7 * noise(i)))
     const answers = target.map((own, i) => (noise(i + 500) < 0.6 ? own : Math.floor(7.99 * noise(i + 900))))
-    const { perClass, precision, recall, f1, confusion } = classified(target, answers, classes)
+    const { perClass, precision, recall, f1, iou, confusion } = classified(target, answers, classes)
     const count = (holds: (own: number, answer: number) => boolean) => target.filter((own, i) => holds(own, answers[i]!)).length
     const occurring = all(classes).filter((c) => target.includes(c) || answers.includes(c))
     expect(occurring).to.have.length.within(7, 8)
@@ -106,13 +109,14 @@ describe('Metrics of classes', () => {
       const wrong = count((own, answer) => own !== c && answer === c)
       const p = right + wrong === 0 ? 0 : right / (right + wrong)
       const r = right + missed === 0 ? 0 : right / (right + missed)
-      return { p, r, f: p + r === 0 ? 0 : (2 * p * r) / (p + r) }
+      return { p, r, f: p + r === 0 ? 0 : (2 * p * r) / (p + r), j: right / (right + missed + wrong) }
     })
     const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
     expect(precision).to.be.closeTo(mean(figures.map(({ p }) => p)), 1e-12)
     expect(recall).to.be.closeTo(mean(figures.map(({ r }) => r)), 1e-12)
     expect(f1).to.be.closeTo(mean(figures.map(({ f }) => f)), 1e-12)
-    expect(perClass![8]).to.deep.equal({ class: 8, samples: 0, precision: null, recall: null, f1: null })
+    expect(iou).to.be.closeTo(mean(figures.map(({ j }) => j)), 1e-12)
+    expect(perClass![8]).to.deep.equal({ class: 8, samples: 0, precision: null, recall: null, f1: null, iou: null })
     for (const a of all(classes))
       for (const b of all(classes)) expect(confusion![a]![b]).to.equal(count((own, answer) => own === a && answer === b))
   })
@@ -121,9 +125,9 @@ describe('Metrics of classes', () => {
     // Class 1 is never answered, class 2 is answered but is nobody's, class 3 does not occur.
     const { perClass, precision, recall, f1 } = classified([0, 0, 1, 0], [0, 0, 0, 2], 4)
     expect(perClass!.slice(1)).to.deep.equal([
-      { class: 1, samples: 1, precision: 0, recall: 0, f1: 0 },
-      { class: 2, samples: 0, precision: 0, recall: null, f1: 0 },
-      { class: 3, samples: 0, precision: null, recall: null, f1: null }
+      { class: 1, samples: 1, precision: 0, recall: 0, f1: 0, iou: 0 },
+      { class: 2, samples: 0, precision: 0, recall: null, f1: 0, iou: 0 },
+      { class: 3, samples: 0, precision: null, recall: null, f1: null, iou: null }
     ])
     expect(precision).to.equal(2 / 3 / 3)
     expect(recall).to.equal(2 / 3 / 3)
@@ -132,16 +136,16 @@ describe('Metrics of classes', () => {
 
   it('are 0 for labels that are never true and never answered', () => {
     for (const size of [1, 2]) {
-      const plan: MetricPlan = { task: { kind: 'labels', size }, names: CLASSES.slice(1) }
+      const plan: MetricPlan = { task: { kind: 'labels', size, answers: 1 }, names: CLASSES.slice(1) }
       const never = measured(plan, Float32Array.of(-1, -2, -1, -3), [0, 0, 0, 0], [all(4 / size)])
       expect(never).to.deep.include({ precision: 0, recall: 0, f1: 0 })
-      expect(never.perClass![0]).to.deep.equal({ class: 0, samples: 0, precision: null, recall: null, f1: null })
+      expect(never.perClass![0]).to.deep.equal({ class: 0, samples: 0, precision: null, recall: null, f1: null, iou: null })
     }
   })
 
   it('count a label that is never true and never answered as 0, as scikit-learn does', () => {
     // f1_score([[1,0,0],[1,1,0],[0,1,0]], [[1,0,0],[1,0,0],[0,1,0]], average='macro', zero_division=0), and the others.
-    const plan: MetricPlan = { task: { kind: 'labels', size: 3 }, names: CLASSES.slice(1) }
+    const plan: MetricPlan = { task: { kind: 'labels', size: 3, answers: 1 }, names: CLASSES.slice(1) }
     const { precision, recall, f1 } = measured(
       plan,
       Float32Array.of(1, -1, -1, 1, -1, -1, -1, 1, -1),
@@ -154,27 +158,76 @@ describe('Metrics of classes', () => {
   })
 
   it('take the first largest logit for the answer, as accuracy does', () => {
-    const plan: MetricPlan = { task: { kind: 'classes', size: 3 }, names: ['confusion'] }
+    const plan: MetricPlan = { task: { kind: 'classes', size: 3, answers: 1 }, names: ['confusion'] }
     expect(measured(plan, Float32Array.of(1, 1, 0, 2, 3, 3), [1, 1], [[0, 1]]).confusion).to.deep.equal([[0, 0, 0], [1, 1, 0], [0, 0, 0]]) // prettier-ignore
   })
 
   it('have a value for each label of yes-or-no answers; a single one is told by its positive answers', () => {
-    const plan = (size: number): MetricPlan => ({ task: { kind: 'labels', size }, names: size === 1 ? CLASSES : CLASSES.slice(1) })
+    const plan = (size: number): MetricPlan => ({
+      task: { kind: 'labels', size, answers: 1 },
+      names: size === 1 ? CLASSES : CLASSES.slice(1)
+    })
     const one = measured(plan(1), Float32Array.of(2, -1, 0.5, -3, 1), [1, 1, 0, 0, 1], [[0, 3], [1, 2, 4]]) // prettier-ignore
-    expect(one).to.deep.include({ confusion: [[1, 1], [1, 2]], precision: 2 / 3, recall: 2 / 3, f1: 2 / 3 }) // prettier-ignore
+    expect(one).to.deep.include({ confusion: [[1, 1], [1, 2]], precision: 2 / 3, recall: 2 / 3, f1: 2 / 3, iou: 0.5 }) // prettier-ignore
     const two = measured(plan(2), Float32Array.of(1, -1, 1, 1, -1, -1), [1, 0, 0, 1, 0, 1], [[0, 1, 2]])
     expect(two.perClass).to.deep.equal([
-      { class: 0, samples: 1, precision: 0.5, recall: 1, f1: 2 / 3 },
-      { class: 1, samples: 2, precision: 1, recall: 0.5, f1: 2 / 3 }
+      { class: 0, samples: 1, precision: 0.5, recall: 1, f1: 2 / 3, iou: 0.5 },
+      { class: 1, samples: 2, precision: 1, recall: 0.5, f1: 2 / 3, iou: 0.5 }
     ])
     expect(two).to.deep.include({ precision: 0.75, recall: 0.75, f1: 2 / 3 })
+  })
+})
+
+describe('The area under the ROC curve', () => {
+  const labelled = (size: number): MetricPlan => ({ task: { kind: 'labels', size, answers: 1 }, names: ['auc'] })
+  const classes = (size: number): MetricPlan => ({ task: { kind: 'classes', size, answers: 1 }, names: ['auc'] })
+
+  it('is that of scikit-learn', () => {
+    // The example of sklearn.metrics.roc_auc_score, of one label and of two classes.
+    const scores = [0.1, 0.4, 0.35, 0.8]
+    expect(measured(labelled(1), Float32Array.from(scores), [0, 0, 1, 1], [all(4)]).auc).to.equal(0.75)
+    const two = Float32Array.from(scores.flatMap((score) => [-score, score]))
+    expect(measured(classes(2), two, [0, 0, 1, 1], [[0, 3], [1, 2]]).auc).to.equal(0.75) // prettier-ignore
+  })
+
+  it('is the share of pairs in the right order, the mean over classes, however samples are divided', () => {
+    const size = 4
+    const target = all(200).map((i) => Math.floor(3 * noise(i)))
+    // On a coarse grid: some probabilities are equal.
+    const output = Float32Array.from({ length: 200 * size }, (_, i) => Math.round(6 * noise(i + 3000)))
+    const probability = (i: number, c: number) => {
+      const powers = [...output.subarray(i * size, (i + 1) * size)].map(Math.exp)
+      return Number((powers[c]! / powers.reduce((a, b) => a + b)).toFixed(12))
+    }
+    const area = (c: number) => {
+      const [own, others] = [all(200).filter((i) => target[i] === c), all(200).filter((i) => target[i] !== c)]
+      const order = (i: number, j: number) => (Math.sign(probability(i, c) - probability(j, c)) + 1) / 2
+      return own.reduce((sum, i) => sum + others.reduce((wins, j) => wins + order(i, j), 0), 0) / (own.length * others.length)
+    }
+    // Class 3 has no samples.
+    const { auc } = measured(classes(size), output, target, [all(200)])
+    expect(auc).to.be.closeTo((area(0) + area(1) + area(2)) / 3, 1e-3)
+    expect(measured(classes(size), output, target, [all(200).slice(70), all(70)]).auc).to.equal(auc)
+  })
+
+  it('ranks answers that are all as good as sure', () => {
+    const sure = Float32Array.of(0, 60, 0, 80, 0, 70, 0, 90)
+    expect(measured(classes(2), sure, [0, 1, 0, 1], [all(4)]).auc).to.equal(1)
+    expect(measured(classes(2), sure, [1, 0, 1, 0], [all(4)]).auc).to.equal(0)
+  })
+
+  it('counts equal scores half, is 0 where samples are on one side alone, and no number where a score is none', () => {
+    expect(measured(labelled(1), Float32Array.of(1, 1, 1), [0, 1, 1], [all(3)]).auc).to.equal(0.5)
+    expect(measured(labelled(1), Float32Array.of(1, 2, 3), [1, 1, 1], [all(3)]).auc).to.equal(0)
+    expect(measured(labelled(2), Float32Array.of(1, 9, 2, 1), [0, 1, 1, 1], [all(2)]).auc).to.equal(1)
+    expect(measured(labelled(1), Float32Array.of(1, NaN, 3), [1, 0, 1], [all(3)]).auc).to.be.NaN
   })
 })
 
 describe('Metrics of numbers', () => {
   const deviating = (target: readonly number[], output: readonly number[], size = 1, shares = [all(target.length / size)]) => {
     const targets = Float32Array.from(target)
-    const plan: MetricPlan = { task: { kind: 'numbers', size }, names: NUMBERS, pivots: targetMeans(targets, size) }
+    const plan: MetricPlan = { task: { kind: 'numbers', size, answers: 1 }, names: NUMBERS, pivots: targetMeans(targets, size) }
     return measured(plan, Float32Array.from(output), targets, shares) as Required<Pick<EvaluationMetrics, 'r2' | 'mae' | 'rmse'>>
   }
 
@@ -219,9 +272,9 @@ describe('Metrics of numbers', () => {
 })
 
 describe('The names of metrics', () => {
-  const classes: Task = { kind: 'classes', size: 10 }
-  const labels: Task = { kind: 'labels', size: 4 }
-  const numbers: Task = { kind: 'numbers', size: 1 }
+  const classes: Task = { kind: 'classes', size: 10, answers: 1 }
+  const labels: Task = { kind: 'labels', size: 4, answers: 1 }
+  const numbers: Task = { kind: 'numbers', size: 1, answers: 1 }
 
   it('suit a task, or are refused all at once', async () => {
     await refused(
@@ -233,9 +286,11 @@ describe('The names of metrics', () => {
     )
     await refused('INVALID_OPTION', () => checkSuits(['r2'], classes), 'chooses among classes', 'confusion, perClass')
     await refused('INVALID_OPTION', () => checkSuits(['confusion'], labels), 'the model gives 4: use perClass')
-    await refused('INVALID_OPTION', () => checkSuits(['confusion'], { kind: 'classes', size: 1001 }), 'at most 1000 classes')
+    await refused('INVALID_OPTION', () => checkSuits(['confusion'], { kind: 'classes', size: 1001, answers: 1 }), 'at most 1000 classes')
+    await refused('INVALID_OPTION', () => checkSuits(['auc'], { ...classes, answers: 12 }), 'one answer to a sample', 'gives 12')
+    await refused('INVALID_OPTION', () => checkSuits(['auc'], { ...labels, size: 4096 }), 'at most 1000 labels')
     for (const task of [classes, numbers]) checkSuits(usualMetrics(task), task)
     expect(METRIC_NAMES.filter((name) => !usualMetrics(classes).includes(name))).to.deep.equal(NUMBERS)
-    expect(usualMetrics({ kind: 'classes', size: 101 })).to.not.include('confusion')
+    expect(usualMetrics({ kind: 'classes', size: 101, answers: 1 })).to.not.include('confusion')
   })
 })

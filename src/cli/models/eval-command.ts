@@ -29,7 +29,11 @@ export const defineEval: DefineCommand = (command, { finish }) => {
     .argument('<file>', MODEL_FILE)
     .option('--data-dir <folder>', "the folder of the data set's files")
     .option('--delimiter <character>', DELIMITER)
-    .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', metricNames)
+    .option(
+      '--metrics <names>',
+      'confusion, perClass, precision, recall, f1, iou, auc, r2, mae, rmse (all that suit the model)',
+      metricNames
+    )
     .action(async (file: string, flags: EvalFlags) => finish(await withFlagsOf(command, runEval(file, flags), { directory: 'dataDir' })))
 }
 

@@ -27,7 +27,7 @@ export function metricLines(metrics: EvaluationMetrics, { classNames, asked }: M
   ]
 }
 
-const NUMBERS = { precision: 'precision', recall: 'recall', f1: 'F1', r2: 'R2', mae: 'MAE', rmse: 'RMSE' } as const
+const NUMBERS = { precision: 'precision', recall: 'recall', f1: 'F1', iou: 'IoU', auc: 'AUC', r2: 'R2', mae: 'MAE', rmse: 'RMSE' } as const
 
 /** `precision 0.9713, recall 0.9702, F1 0.9706` */
 export function numbersText(metrics: EvaluationMetrics): string {
@@ -45,7 +45,8 @@ function classColumns(nameOf: (index: number) => string): readonly Column<ClassF
     { title: 'samples', cell: ({ samples }) => count(samples) },
     { title: 'precision', cell: ({ precision }) => ratio(precision) },
     { title: 'recall', cell: ({ recall }) => ratio(recall) },
-    { title: 'F1', cell: ({ f1 }) => ratio(f1) }
+    { title: 'F1', cell: ({ f1 }) => ratio(f1) },
+    { title: 'IoU', cell: ({ iou }) => ratio(iou) }
   ]
 }
 

@@ -37,15 +37,15 @@ describe('arbalest eval on a text', () => {
     expect(stdout).to.match(/^gpt on tinyshakespeare: test accuracy \d+\.\d\d%, test loss \d/)
     const [, numbers, , classes, ...rows] = stdout.split('\n')
     expect(numbers).to.match(/^F1 0\.\d{4}$/)
-    expect(classes).to.match(/^class  samples  precision  recall      F1$/)
-    expect(rows[1]).to.match(/^a +\d+ +(?:0|1)\.\d{4} +(?:0|1)\.\d{4} +(?:0|1)\.\d{4}$/)
+    expect(classes).to.match(/^class  samples  precision  recall      F1     IoU$/)
+    expect(rows[1]).to.match(/^a +\d+(?: +(?:0|1)\.\d{4}){4}$/)
     expect(rows[6]).to.match(/^classes by row, answers by column:$/)
     expect(rows[7]!.trim()).to.match(/^.*a +b +c +d$/)
     expect((await measured(TEXT, '--metrics', 'r2')).stderr).to.match(
       /^INVALID_OPTION: --metrics: received "r2"; the model chooses among classes/
     )
     expect((await measured(TEXT, '--metrics', 'f1,f2')).stderr).to.match(
-      /^UNKNOWN_NAME: --metrics\[1\]: received "f2"; use one of confusion, /
+      /^UNKNOWN_NAME: --metrics\[1\]: received "f2"; use one of auc, confusion, /
     )
   })
 

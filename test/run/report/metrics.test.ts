@@ -33,7 +33,7 @@ describe('Metrics of evaluations', function () {
 
   it('are exact over classes, the same in training and afterwards, however many evaluators there are', async () => {
     const data = await openDataset('digits', { samples: 1000 })
-    const metrics = ['f1', 'confusion', 'perClass', 'recall', 'precision'] as const
+    const metrics = ['f1', 'confusion', 'perClass', 'recall', 'precision', 'iou', 'auc'] as const
     // One learner has one evaluator; `evaluate` has one for each core.
     const { job, events, finished } = await trained({ model: 'mlp', data, until: { epochs: 1 }, metrics })
     const outputs = await job.model.predict(data.test.samples)
