@@ -151,10 +151,11 @@ template <class T> struct SoftmaxRows {
   // Before the target come larger logits, and of equal ones the first.
   EVERYWHERE Standing standing(int64_t sample, int thread, const Softmax& all) const {
     Standing found{0, 0};
+    UNROLLED(2)  // by more, a register would be spilled
     for (int k = thread; k < classes; k += kThreads) {
       const float value = float(logits[sample * classes + k]);
       found.better += !(value <= all.target) || (value == all.target && k < target[sample]);
-      found.below += weights[k] * (value - all.highest);
+      if (smoothing > 0) found.below += weights[k] * (value - all.highest);
     }
     return found;
   }
