@@ -102,7 +102,7 @@ export function together(refusals: readonly [ArbalestError, ...ArbalestError[]])
   if (refusals.length === 1) return refusals[0]
   const faults = refusals.flatMap(faultsOf)
   const message = [`${faults.length} options cannot be used as they are:`, ...faults.map(told)].join('\n  ')
-  return new ArbalestError('INVALID_OPTION', message, { cause: refusals[0], data: { faults } })
+  return new ArbalestError('INVALID_OPTION', message, { data: { faults } })
 }
 
 /** The faults of a refusal by `invalidOption`, `unknownName` or `together`; none of anything else that was thrown. */
