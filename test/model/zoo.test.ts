@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
-import { parametersOf } from '../../src/model/graph.js'
+import { elements, parametersOf } from '../../src/model/graph.js'
+import { initialParameters } from '../../src/model/initialise.js'
 import type { Model } from '../../src/model/model.js'
 import {
   alexnet,
@@ -334,6 +335,23 @@ describe('the zoo', () => {
         .map(({ name }) => name)
     expect(first(false)).to.deep.equal([])
     expect(first(true)).to.deep.equal([1, 2, 3, 4].flatMap((stage) => [0, 1].map((block) => `layer${stage}.${block}.bn2.weight`)))
+  })
+
+  it('draws the first weights of vision transformers and ConvNeXts as timm and torchvision do', () => {
+    const graph = predictionGraph(vit(cifar, { layers: 1, heads: 1, width: 64 }))
+    const values = initialParameters(graph, 1)
+    let at = 0
+    const drawn = new Map(parametersOf(graph).map(({ name, shape }) => [name, [...values.subarray(at, (at += elements(shape)))]]))
+    const most = (name: string) => Math.max(...drawn.get(name)!.map(Math.abs))
+    const std = (name: string) => Math.sqrt(drawn.get(name)!.reduce((sum, value) => sum + value * value, 0) / drawn.get(name)!.length)
+    // Cut off at two deviations, it would be 0.0176.
+    for (const name of ['pos_embed', 'blocks.0.attn.qkv.weight', 'blocks.0.mlp.fc1.weight'])
+      expect(std(name), name).to.be.closeTo(0.02, 1e-3)
+    // timm leaves these as PyTorch draws them.
+    for (const name of ['patch_embed.proj.weight', 'patch_embed.proj.bias']) expect(most(name), name).to.be.within(0.12, 1 / Math.sqrt(48))
+    const ofConvnext = parametersOf(predictionGraph(modelNamed('convnext_tiny', cifar)))
+    const weights = ofConvnext.filter(({ shape }) => shape.length > 1 && shape.at(-1) !== 1)
+    expect(new Set(weights.map(({ initialiser }) => JSON.stringify(initialiser)))).to.have.keys('{"kind":"normal","std":0.02,"mean":0}')
   })
 
   it('has a stem for small images, which keeps their size', () => {

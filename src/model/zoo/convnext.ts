@@ -40,7 +40,8 @@ export interface ConvnextOptions extends GivenOptions<typeof convnextOptions>, T
 /** Images with a side below this keep more of their size. */
 const SMALL_SIDE = 64
 const EPSILON = 1e-6
-const INITIAL = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitialiser: { kind: 'constant', value: 0 } } as const
+/** As torchvision draws them: its bounds, -2 and 2, are so far out that they cut nothing off. */
+const INITIAL = { initialiser: { kind: 'normal', std: 0.02 }, biasInitialiser: { kind: 'constant', value: 0 } } as const
 
 /**
  * ConvNeXt (Liu et al., CVPR 2022): a convolution of 7 x 7 pixels of each channel by itself, then two linear layers over the channels of each pixel, with layer norm, GELU and a trained factor for

@@ -40,9 +40,9 @@ const SIZES: Readonly<Record<VitName, Required<GptOptions>>> = {
   'vit-base': { layers: 12, heads: 12, width: 768, dropout: 0 }
 }
 
-/** As in timm, of layer norms and of the weights at first. */
+/** As in timm, of layer norms, and of all weights at first but those of the patches: its bounds, -2 and 2, are so far out that they cut nothing off. */
 const EPSILON = 1e-6
-const FIRST = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitialiser: { kind: 'constant', value: 0 } } as const
+const FIRST = { initialiser: { kind: 'normal', std: 0.02 }, biasInitialiser: { kind: 'constant', value: 0 } } as const
 
 /**
  * A vision transformer (Dosovitskiy et al., ICLR 2021): patches of the image become positions behind a class token, blocks of attention and
@@ -84,7 +84,7 @@ export function vitOfForm(name: string, { input, classes }: ZooShape, form: VitF
     name,
     input,
     layers: [
-      conv2d(width, patch, { stride: patch, name: 'patch_embed.proj', ...FIRST }),
+      conv2d(width, patch, { stride: patch, name: 'patch_embed.proj' }),
       imagePositions({ name: 'patches' }),
       classToken({ name: 'with_class', parameter: 'cls_token', initialiser: { kind: 'normal', std: 1e-6 } }),
       positions({ name: 'with_positions', parameter: 'pos_embed', initialiser: FIRST.initialiser }),
