@@ -101,7 +101,7 @@ function checkSuits(model: string, data: string): void {
   }
 }
 
-/** The commented options show their defaults, or examples if they have none. */
+/** The commented options show their defaults, or examples if they have none. Each is valid as it stands, once its `//` is deleted. */
 function template(model: string, data: string): string {
   const { batch, learningRate, momentum, weightDecay, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
@@ -112,8 +112,9 @@ export default defineConfig({
   model: ${JSON.stringify(model)},
 
   // A data set by its name, a folder of images, or datasetFromArrays({ sample, samples, labels, classes }).
-  data: ${JSON.stringify(data)},
-  ${dataOptions(data, model)}
+  data: ${JSON.stringify(data)},${dataOptions(data, model)
+    .map((option) => `\n  // ${option},`)
+    .join('')}
 
   // Samples of a learner in a step. Keep it small: Arbalest adds learners instead.
   // batch: ${batch},
@@ -133,7 +134,7 @@ export default defineConfig({
 
   // When to stop, whichever comes first.
   until: {
-    epochs: ${epochs}
+    epochs: ${epochs},
     // accuracy: 0.99,
     // patience: 3
   },
@@ -160,8 +161,9 @@ function scheduleOptions({ schedule, milestones, gamma, epochs }: Defaults): str
   return `// Epochs at which the learning rate is multiplied by gamma.\n    // milestones: [${drops}],\n    // gamma: ${gamma}`
 }
 
-/** The options for reading the data set. */
-function dataOptions(data: string, model: string): string {
-  if (!datasetNames.includes(data)) return `// images: { size: ${imageSizeOf(model) ?? 224} },`
-  return textNames.includes(data) ? "// dataDir: 'data',\n  // context: 128," : "// dataDir: 'data',"
+/** The options for reading the data set. Digits are generated, and have none. */
+function dataOptions(data: string, model: string): readonly string[] {
+  if (data === 'digits') return []
+  if (!datasetNames.includes(data)) return [`images: { size: ${imageSizeOf(model) ?? 224} }`]
+  return ["dataDir: 'data'", ...(textNames.includes(data) ? ['context: 128'] : [])]
 }

@@ -14,6 +14,15 @@ describe('arbalest init', function () {
   afterEach(() => folder[Symbol.asyncDispose]())
   const here = (...args: string[]) => run(args, { cwd: folder.path })
 
+  /** Deletes the `//` before all options but the file of weights, which is not there. */
+  async function uncomment(file: string): Promise<void> {
+    const path = join(folder.path, file)
+    const config = await readFile(path, 'utf8')
+    const all = config.replaceAll(/^( *)\/\/ (?!initialWeights)(\w+: ['\d{[].*)$/gm, '$1$2')
+    expect(all).to.match(/^ {4}patience: 3$/m)
+    await writeFile(path, all)
+  }
+
   for (const [flags, file] of [
     [[], 'arbalest.config.ts'],
     [['--js'], 'arbalest.config.mjs']
@@ -23,6 +32,7 @@ describe('arbalest init', function () {
       expect(code, stderr).to.equal(0)
       expect(stdout).to.include(file).and.include('--dry-run')
       expect(await readdir(folder.path)).to.deep.equal([file])
+      if (file.endsWith('.mjs')) await uncomment(file)
       const dry = await here('train', '--dry-run', '--learners', '1', '--json')
       expect(dry.code, dry.stderr).to.equal(0)
       expect(dry.lines.find(({ event }) => event === 'started')).to.include({ model: 'mlp', data: 'digits', seed: 1 })
@@ -79,14 +89,14 @@ describe('arbalest init', function () {
   it("has the model's own numbers", async () => {
     expect(await here('init', '--model', 'resnet20', '--data', 'cifar-10')).to.include({ code: 0 })
     expect(await written())
-      .to.match(/^ {4}epochs: 30$/m)
+      .to.match(/^ {4}epochs: 30,$/m)
       .and.include('// batch: 32,')
       .and.include('// learningRate: 0.1,')
       .and.include("// schedule: 'one-cycle'")
       .and.not.include('milestones')
     expect(await here('init', '--force')).to.include({ code: 0 })
     expect(await written())
-      .to.match(/^ {4}epochs: 4$/m)
+      .to.match(/^ {4}epochs: 4,$/m)
       .and.include('// batch: 32,')
       .and.include('// learningRate: 0.02,')
       .and.include('// milestones: [3],')
