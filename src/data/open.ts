@@ -114,13 +114,11 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
 }
 
 /** The folder to search, and the advice for an error. The advice names both ways to choose it, because not every caller has a flag. */
-function searchFolder(directory: string | undefined): { directory: string; fix: string } {
-  const fix = 'name their folder'
-  if (directory !== undefined) return { directory, fix: `${fix} with --data-dir (directory)` }
-  return {
-    directory: dataFolder(),
-    fix: `${fix} with --data-dir (directory), or in the environment variable ARBALEST_DATA`
-  }
+function searchFolder(directory: string | undefined): { directory: string; fix: string; getFlags: string } {
+  const fix = 'name their folder with --data-dir (directory)'
+  // What is fetched must come where it is looked for.
+  if (directory !== undefined) return { directory, fix, getFlags: ` --data-dir ${JSON.stringify(directory)}` }
+  return { directory: dataFolder(), fix: `${fix}, or in the environment variable ARBALEST_DATA`, getFlags: '' }
 }
 
 /**
@@ -129,7 +127,7 @@ function searchFolder(directory: string | undefined): { directory: string; fix: 
  */
 async function locateFiles(
   dataset: string,
-  { directory, fix }: { readonly directory: string; readonly fix: string },
+  { directory, fix, getFlags }: ReturnType<typeof searchFolder>,
   folders: readonly string[],
   files: readonly CompressibleFile[]
 ): Promise<string[]> {
@@ -144,7 +142,7 @@ async function locateFiles(
   const missing = closest?.missing ?? files
   const where = closest ? `${closest.folder} lacks` : `none of ${tried.join(', ')} has`
   const wanted = missing.map(({ name, compressed }) => (compressed.length > 0 ? `${name}[${compressed.join('|')}]` : name)).join(', ')
-  const get = SOURCES.has(sourceOf(dataset)) ? `, or fetch them: arbalest data get ${sourceOf(dataset)}` : ''
+  const get = SOURCES.has(sourceOf(dataset)) ? `, or fetch them: arbalest data get ${sourceOf(dataset)}${getFlags}` : ''
   const message = `${dataset}: ${where} ${wanted}; ${fix}${get}`
   throw new ArbalestError('DATA_NOT_FOUND', message, { data: { dataset, directory, folders: tried, missing } })
 }
