@@ -54,35 +54,35 @@ type Figure = readonly [label: string, value: string, note?: string]
 
 function figuresOf(facts: RunFacts): readonly Figure[] {
   const { loss, testLoss, imagesPerSecond, dataWait, learners, deaths, learningRate } = facts
+  const quality = qualityOf(facts)
   const waits = dataWait && dataWait > 0.02 ? `${percentText(dataWait)} wait for data` : ''
   return [
     ['training loss', numberText(loss)],
     ['test loss', numberText(testLoss)],
-    ...qualityOf(facts),
+    // Before the first measurement it is unknown whether it tells an accuracy.
+    ...(quality.length === 0 && testLoss === null ? [['test accuracy', percentText(null)] as const] : quality),
     ['samples/s', rateText(imagesPerSecond), facts.state === 'completed' || facts.state === 'stopped' ? 'mean' : waits],
     ['learners', facts.memory === null ? '–' : `${learners}`, deaths > 0 ? `${deaths} died` : ''],
     ['learning rate', shortText(learningRate)]
   ]
 }
 
-/** How good the central model is, by what it predicts: classes or numbers. */
+/** How good the central model is, by what its measurements tell. */
 function qualityOf({ testAccuracy, testTopK, testPerplexity, testR2, testMae }: RunFacts): readonly Figure[] {
-  if (testR2 === null)
-    return [
-      ['test accuracy', percentText(testAccuracy, 2)],
-      ...(testTopK === null ? [] : [['top-k accuracy', percentText(testTopK, 2)] as const]),
-      ...(testPerplexity === null ? [] : [['test perplexity', numberText(testPerplexity)] as const])
-    ]
-  return [
-    ['test R²', numberText(testR2)],
-    ['mean absolute error', numberText(testMae)]
+  const figures: readonly (readonly [label: string, value: number | null, text: string])[] = [
+    ['test accuracy', testAccuracy, percentText(testAccuracy, 2)],
+    ['top-k accuracy', testTopK, percentText(testTopK, 2)],
+    ['test perplexity', testPerplexity, numberText(testPerplexity)],
+    ['test R²', testR2, numberText(testR2)],
+    ['mean absolute error', testMae, numberText(testMae)]
   ]
+  return figures.filter(([, value]) => value !== null).map(([label, , text]) => [label, text])
 }
 
 /** What a screen reader is told, at most now and then. */
 export function saidOf({ facts }: PageRun): string {
-  const { name, state, iteration, loss, learners, testAccuracy, testR2 } = facts
-  const quality = testAccuracy === null && testR2 === null ? [] : qualityOf(facts).map(([label, value]) => `${label} ${value}`)
+  const { name, state, iteration, loss, learners } = facts
+  const quality = qualityOf(facts).map(([label, value]) => `${label} ${value}`)
   const figures = [`iteration ${countText(iteration)}`, `loss ${numberText(loss)}`, ...quality, counted(learners, 'learner')]
   return `${name}, ${state}: ${figures.join(', ')}.`
 }
