@@ -7,7 +7,7 @@ import { Contest, type ContestOptions, type Starts } from './gpu/contest.js'
 import { gridCases } from './gpu/grid.js'
 import { Journal, readEntries } from './gpu/journal.js'
 import { isMode, USUAL_MODES, WARM, type How, type Mode } from './gpu/modes.js'
-import { placeOf } from './gpu/place.js'
+import { placeOf, whyNoGpu } from './gpu/place.js'
 import { isWhole, resultOf, savedResults, type Result } from './gpu/result.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { writeResults } from './results.js'
@@ -128,6 +128,8 @@ export const gpu: Bench = {
       ? gridCases(others)
       : chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
     const alone = isWithoutPeer(options)
+    const reason = whyNoGpu()
+    if (reason !== undefined) throw new ArbalestError('BACKEND_UNAVAILABLE', reason)
     const [python] = alone ? [{ program: '', torch: 'none' }] : await pythonsWithTorch()
     const place = await placeOf(python!.torch)
     const journal = new Journal(place, options.out)

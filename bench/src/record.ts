@@ -2,8 +2,8 @@ import { openDataset } from './arbalest.js'
 import { isWithoutPeer, type Bench, type BenchOptions } from './bench.js'
 import { ArbalestError, invalidOption } from './errors.js'
 import { Allowance, OutOfTime } from './gpu/allowance.js'
-import { placeOf } from './gpu/place.js'
-import { describeCuda, engine } from './internals.js'
+import { placeOf, whyNoGpu } from './gpu/place.js'
+import { engine } from './internals.js'
 import { contest } from './record/contest.js'
 import { CONTESTANTS, Journal, latestJournal, type Settings } from './record/journal.js'
 import { Report } from './record/report.js'
@@ -14,11 +14,6 @@ import { writeResults } from './results.js'
 
 /** The exit code if the time is up before all runs are made; the same command then continues. */
 const INCOMPLETE = 75
-
-function hasGpu(): boolean {
-  const report = describeCuda()
-  return typeof report !== 'string' && report.devices.length > 0
-}
 
 /** Of each side that has trained. */
 function summariesIn(journal: Journal): readonly NamedSummary[] {
@@ -63,7 +58,9 @@ export const record: Bench = {
 
   async run(filters, options) {
     if (filters.includes('collect')) return collect(filters, options)
-    const { runs, backend = hasGpu() ? 'cuda' : 'cpu', ...wanted } = asked(filters)
+    const reason = whyNoGpu()
+    const { runs, backend = reason === undefined ? 'cuda' : 'cpu', ...wanted } = asked(filters)
+    if (backend === 'cuda' && reason !== undefined) throw new ArbalestError('BACKEND_UNAVAILABLE', reason)
     const settings: Settings = { ...wanted, backend }
     const alone = isWithoutPeer(options)
     const report = new Report(options)

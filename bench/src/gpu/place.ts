@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { describeCuda } from '../internals.js'
 import { commit } from '../results.js'
 
 /** The version that is measured, and the device. Figures of two places are not compared. */
@@ -9,6 +10,13 @@ export interface Place {
   readonly driver: string
   /** PyTorch's version. */
   readonly torch: string
+}
+
+/** Why backend `cuda` has no GPU here; undefined where it has one. */
+export function whyNoGpu(): string | undefined {
+  const report = describeCuda()
+  if (typeof report === 'string') return report
+  return report.devices.length > 0 ? undefined : 'backend cuda: it finds no GPU here; run arbalest doctor'
 }
 
 /** The environment variable `ARBALEST_COMMIT` names the commit if the sources have no git history. */

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { skip } from '../../../dist/test/support/skip.js'
 import { chosenCases, type Case } from '../cases.js'
 import { gpu } from '../gpu.js'
 import { Allowance, OutOfTime } from '../gpu/allowance.js'
@@ -10,6 +11,8 @@ import { gridCases } from '../gpu/grid.js'
 import { Journal, readEntries } from '../gpu/journal.js'
 import { OWN_NAMES, OWN_WAYS, USUAL_MODES, type How } from '../gpu/modes.js'
 import { isWhole, resultOf, savedResults } from '../gpu/result.js'
+import { whyNoGpu } from '../gpu/place.js'
+import { record } from '../record.js'
 
 const PLACE = { commit: 'abc', device: 'a GPU', driver: '580', torch: '2.11' }
 const [k1, k8] = chosenCases(['resnet32', 'b16', 'k1', 'k8', 'bf16']) as [Case, Case]
@@ -101,6 +104,13 @@ describe('The comparison on a GPU', () => {
     const refusal = (words: readonly string[], more: object) => gpu.run(words, { ...usual, ...more }).catch((error: unknown) => error)
     expect(await refusal(['lenet'], { peers: 'jax' })).to.match(/^ArbalestError: --peers: received "jax"; give none, /)
     expect(await refusal(['collect', 'lenet'], { out: folder, save: 'x' })).to.match(/^ArbalestError: gpu: received "collect lenet"; /)
+  })
+
+  it('is refused where there is no GPU, before PyTorch is started; so is the record on one', async function () {
+    if (whyNoGpu() === undefined) skip(this, 'there is a GPU')
+    const usual = { json: false, profile: false, pace: false, pairs: 1, seconds: 1 }
+    for (const measuring of [gpu.run([], usual), record.run(['cuda', 'n1'], { ...usual, out: folder })])
+      expect(await measuring.catch((error: unknown) => error)).to.have.property('code', 'BACKEND_UNAVAILABLE')
   })
 
   it('is with what does not compile first, and again with what does where that is faster', async () => {
