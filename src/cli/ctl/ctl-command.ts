@@ -104,7 +104,7 @@ export const defineCtl: DefineCommand = (ctl, { finish }) => {
     args: [isOn(text)],
     said: (at: Place) => `tuning ${text} ${from(at)}`
   }))
-  define('set <option> <value>', `changes ${Object.keys(SETTINGS).join(', ')}`, (name, value) => ({
+  define('set <option> <value>', `changes ${Object.keys(SETTINGS).join(', ')}; momentum is the central model's`, (name, value) => ({
     actor: 'synchroniser',
     method: 'set',
     args: [setting(name, value)],
