@@ -479,6 +479,13 @@ describe('the dashboard in Chromium', function () {
       grounds.add((await page.evaluate('getComputedStyle(document.body).backgroundColor')) as string)
     }
     expect(grounds.size).to.equal(2)
+
+    await page.click('#draw-1')
+    const numbers = { testLoss: 0.4, testAccuracy: null, testMetrics: { r2: 0.5 } }
+    boards[1]!.take({ event: 'evaluated', iteration: 45, epoch: 1, ...numbers, seconds: 1 }, BEGAN + 45)
+    const legend = `[...document.querySelectorAll('#charts article')].find((each) => each.textContent.startsWith('Test R²')).textContent`
+    await awaitTrue(page, `/ on digits 0.500/.test(${legend})`)
+    expect(await page.evaluate(legend)).to.not.include('0: lenet')
     expect(faults).to.deep.equal([])
   })
 })

@@ -80,8 +80,8 @@ export class RunCharts {
       until: run.latest('progress', 'progress', x)
     })
     const span = spanOf(drawn.flatMap((run) => [progress(run, 'loss').x, evaluated(run, 'testLoss').x]))
-    const each = (make: (run: PageRun, colour: string, label: (what: string) => string) => readonly ChartSeries[]) =>
-      drawn.flatMap((run) => make(run, runs.colourOf(run), (what) => (several ? `${runs.titleOf(run)} ${what}`.trim() : what)))
+    const each = (make: (run: PageRun, colour: string, label: (what: string) => string) => readonly ChartSeries[], of = drawn) =>
+      of.flatMap((run) => make(run, runs.colourOf(run), (what) => (several ? `${runs.titleOf(run)} ${what}`.trim() : what)))
     this.#loss.show(
       each((run, colour, label) => [
         { label: label('training'), colour, ...progress(run, 'loss') },
@@ -91,19 +91,21 @@ export class RunCharts {
       span
     )
     const central = several ? '' : 'central model'
-    for (const [chart, column] of [
-      [this.#accuracy, 'testAccuracy'],
-      [this.#r2, 'testR2']
-    ] as const)
+    // Whether accuracy is measured is unknown before the first measurement: until then its chart is shown, and has the run.
+    const isAwaited = (run: PageRun) => !isOver(run.facts) && run.points('evaluated').length === 0
+    const ofAccuracy = drawn.filter((run) => isAwaited(run) || run.known('evaluated', 'evaluated', 'testAccuracy') !== null)
+    const ofR2 = drawn.filter((run) => run.known('evaluated', 'evaluated', 'testR2') !== null)
+    for (const [chart, column, having] of [
+      [this.#accuracy, 'testAccuracy', ofAccuracy],
+      [this.#r2, 'testR2', ofR2]
+    ] as const) {
       chart.show(
-        each((run, colour, label) => [{ label: label(central), colour, ...evaluated(run, column) }]),
+        each((run, colour, label) => [{ label: label(central), colour, ...evaluated(run, column) }], having),
         along,
         span
       )
-    // Whether accuracy is measured is unknown before the first measurement: until then its chart is shown empty.
-    const isAwaited = drawn.some((run) => !isOver(run.facts) && run.points('evaluated').length === 0)
-    this.#accuracy.card.hidden = this.#accuracy.isEmpty && !isAwaited
-    this.#r2.card.hidden = this.#r2.isEmpty
+      chart.card.hidden = having.length === 0
+    }
     this.#throughput.show(
       each((run, colour, label) => [{ label: label(several ? '' : 'samples/s'), colour, ...progress(run, 'imagesPerSecond') }]),
       along,
