@@ -13,8 +13,8 @@ import type { ChangeRequests } from './changes/change-requests.js'
 import type { RunHost } from './hosts/run-host.js'
 import type { RunActors } from './start/run-actors.js'
 
-/** What a message does: `look` is answered at once; `change` makes the learners rest first. */
-type Effect = 'look' | 'change'
+/** What a message does: `look` is answered at once; `change` makes the learners rest first; `resume` ends a rest, after the changes that were asked for before it. */
+type Effect = 'look' | 'change' | 'resume'
 
 /** The messages of each actor. A learner has the methods of its class besides, each a change. */
 const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>> = {
@@ -22,7 +22,7 @@ const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>>
   synchroniser: {
     status: 'look',
     pause: 'change',
-    resume: 'look',
+    resume: 'resume',
     central: 'look',
     model: 'change',
     roundsAfter: 'look',
@@ -41,6 +41,8 @@ const EFFECTS = new Map(Object.entries(MESSAGES).map(([actor, messages]) => [act
 /** The actors of a run that is under way, by name. */
 export interface Addressees {
   readonly deliver: Readonly<Record<Exclude<RunActorName, 'run'>, (call: RunCall) => Promise<unknown>>>
+  /** Delivers what changes the run, or ends its rest, in the order in which it was asked for; at once if omitted. */
+  readonly inTurn?: (deliver: () => Promise<unknown>) => Promise<unknown>
   /** How many learners there are now. */
   readonly learners: () => number
   /** The status of the synchroniser, where this thread can look at it without a message: programs ask for it many times a second. */
@@ -118,7 +120,9 @@ export class RunDirectory {
       if (call.actor === 'run') return resolve(this.#stop())
       if (call.method === 'status' && call.actor === 'synchroniser' && this.#now?.status) return resolve(this.#now.status())
       if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
-      const answer = this.#now ? delivered(call, this.#now) : this.#addressees.promise.then((there) => delivered(call, there))
+      const answer = this.#now
+        ? delivered(call, effect, this.#now)
+        : this.#addressees.promise.then((there) => delivered(call, effect, there))
       this.#underWay.add(answer, resolve, reject)
     })
   }
@@ -161,14 +165,15 @@ class CallsUnderWay {
   }
 }
 
-function delivered(call: RunCall, { deliver, learners }: Addressees): Promise<unknown> {
+function delivered(call: RunCall, effect: Effect, { deliver, learners, inTurn = (now) => now() }: Addressees): Promise<unknown> {
   const { actor, place } = call
   const there = learners()
   if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < there)) {
     const fix = there === 1 ? 'use 0: the run has one learner' : `use a whole number from 0 to ${there - 1}: the run has ${there} learners`
     throw invalidOption('place', place, fix)
   }
-  return deliver[actor as Exclude<RunActorName, 'run'>](call)
+  const now = async () => deliver[actor as Exclude<RunActorName, 'run'>](call)
+  return effect === 'look' ? now() : inTurn(now)
 }
 
 function effectOf({ actor, method }: RunCall): Effect {
@@ -219,6 +224,7 @@ export function addressees(
   return {
     learners: () => population.learners,
     status: status && (() => ofAllHosts(status())),
+    inTurn: (deliver) => requests.inTurn(deliver),
     deliver: {
       // With several hosts these two know their own alone.
       synchroniser: async (call) => {

@@ -17,6 +17,8 @@ export class ChangeRequests implements RunControl {
   /** How many of the waiting requests are made in this rest. */
   #due = 0
   #nextRest = 0
+  /** Resolves once what was last handed over has become a request, or has its answer. */
+  #handedOver: Promise<unknown> = Promise.resolve()
   #closed: ArbalestError | undefined
 
   get paused(): boolean {
@@ -44,6 +46,23 @@ export class ChangeRequests implements RunControl {
     // What was told has nobody who waits for the answer.
     request.answer.promise.catch(() => {})
     return request.answer.promise
+  }
+
+  /**
+   * Hands a message over to the actor that makes a request of it, once the one before has become one or has its answer: the actors have a mailbox each, and would
+   * ask in another order than the program did. Settles as the answer does.
+   */
+  inTurn(hand: () => Promise<unknown>): Promise<unknown> {
+    const requested = deferred()
+    const answer = this.#handedOver.then(() => {
+      const end = this.watch(() => {
+        end()
+        requested.resolve()
+      })
+      return hand().finally(end)
+    })
+    this.#handedOver = Promise.race([requested.promise, answer.catch(() => {})])
+    return answer
   }
 
   /** The learners rest until `resume`. */

@@ -294,6 +294,23 @@ describe('the actors of a run', () => {
     })
   })
 
+  it('make changes in the order in which they were asked for, whichever of them was asked', async () => {
+    const finished = await talkedTo({ learners: 1 }, async (job) => {
+      const { synchroniser, supervisor, evaluator } = job.actors
+      await synchroniser.ask.pause()
+      synchroniser.tell.set({ alpha: 0.1 })
+      supervisor.tell.tuning(true)
+      supervisor.tell.replace(0)
+      const measured = evaluator.ask.measure()
+      synchroniser.tell.set({ learningRate: 0.02 })
+      synchroniser.tell.resume()
+      await measured
+      await someRoundsLater(job, 1)
+    })
+    expect(finished.interventions!.map(({ kind }) => kind)).to.deep.equal(['pause', 'set', 'replace', 'measure', 'set'])
+    expect(new Set(finished.interventions!.map(({ round }) => round)).size).to.equal(1)
+  })
+
   it('give the central model as one that predicts, with its batch-norm statistics, in any thread', async () => {
     const data = await openDataset('digits', { samples: 1000 })
     const layers = [conv2d(4, 3), batchNorm2d(), flatten(), linear(10)]
