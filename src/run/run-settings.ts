@@ -75,9 +75,16 @@ export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logE
   )
 }
 
-/** Throws INVALID_OPTION if a run that goes on has more learners than its rule, as programs have changed it, is stable with. */
+/** As `checkReports`, for a change of the period while the run trains. */
+export function checkPeriod(period: number | undefined, { logEvery, onStep }: Pick<RunSettings, 'logEvery' | 'onStep'>): void {
+  if (period === undefined || period <= LONGEST_ROUND || (logEvery === undefined && onStep === undefined)) return
+  throw invalidOption('period', period, `use at most ${LONGEST_ROUND}: ${onStep ? 'onStep' : 'logEvery'} is told of every iteration`)
+}
+
+/** Throws INVALID_OPTION if the rule of a run that goes on, as programs have changed it, is not stable with its learners, or has rounds too long for its reports. */
 export function checkResumed(settings: RunSettings): void {
   const { learners, population, cuts } = settings
+  checkReports({ ...settings, rule: presentRule(settings) })
   const later = population.schedule.filter(({ round }) => round > cuts.at(-1)!.round)
   const most = Math.max(learners, ...later.map((change) => change.learners))
   const unstable = instability(presentRule(settings), most)

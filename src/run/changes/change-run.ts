@@ -19,7 +19,7 @@ import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from '../memory/budget.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import { leaderOf } from '../hosts/meeting.js'
-import { presentRule } from '../run-settings.js'
+import { checkPeriod, presentRule } from '../run-settings.js'
 import type { TrainingLoop } from '../training-loop.js'
 
 export interface ChangeableRun {
@@ -100,6 +100,7 @@ export async function repeatMessages({ actors, population, training, made }: Cha
 async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, place: RunPlace): Promise<void> {
   const { run, population, made } = target
   const intervention = { ...place, ...change }
+  checkPeriod(change.period, run.settings)
   // Refuses what cannot be scheduled before the rule is changed, and what is too much for learners to come.
   run.scheduleFor(population.schedule, [...made(), intervention])
   const ruleChange = ruleChangeOf(change)

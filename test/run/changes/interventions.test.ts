@@ -190,7 +190,7 @@ describe('a run that a program changes', () => {
     }
   })
 
-  it('is refused more learners than its averaging is stable with, at once, later and where it goes on', async () => {
+  it('is refused more learners than its averaging is stable with, at once, later and where it goes on, and reports that its rounds are too long for', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-talk-'))
     try {
       const options = { checkpoint: { dir: folder } }
@@ -198,6 +198,8 @@ describe('a run that a program changes', () => {
         await actors.synchroniser.ask.set({ alpha: 0.6 })
         const resized = () => actors.supervisor.ask.resize(4)
         await refused('INVALID_OPTION', resized, 'learners: received 4', 'averaging is stable below 0.4000, and alpha is 0.6')
+        await actors.synchroniser.ask.pause()
+        await actors.synchroniser.ask.set({ period: 60_000 })
       })
       expect(finished).to.deep.include({ population: [{ round: 0, learners: 2 }] })
       const until = { steps: finished.iterations + 100 }
@@ -209,6 +211,8 @@ describe('a run that a program changes', () => {
         'stable below 0.4000, and alpha is 0.6',
         'since a program has changed it'
       )
+      const reported = async () => (await trainManyRounds({ ...options, until, logEvery: 10 })).finished
+      await refused('INVALID_OPTION', reported, 'logEvery: received 10', 'synchroniser.period is 60000')
     } finally {
       rmSync(folder, { recursive: true })
     }
@@ -351,7 +355,7 @@ describe('the actors of a run', () => {
   })
 
   it('refuse in one line what cannot be', async () => {
-    const finished = await talkedTo({}, async ({ actors }) => {
+    const finished = await talkedTo({ onStep: () => {} }, async ({ actors }) => {
       const { synchroniser, supervisor, checkpoints, feeder, learner, evaluator } = actors
       await refused('INVALID_OPTION', () => learner(7).ask.status(), 'place', '0 to 1')
       await refused('INVALID_OPTION', () => learner<{ warm(): void }>(7).ask.warm(), 'place')
@@ -359,6 +363,7 @@ describe('the actors of a run', () => {
       await refused('INVALID_OPTION', () => supervisor.ask.resize(0), 'learners')
       await refused('INVALID_OPTION', () => synchroniser.ask.set({ alpha: 3 }), 'alpha')
       await refused('INVALID_OPTION', () => synchroniser.ask.set({ speed: 3 } as never), 'speed')
+      await refused('INVALID_OPTION', () => synchroniser.ask.set({ period: 60_000 }), 'period: received 60000', 'at most 57344', 'onStep')
       for (const none of [0.01, null, undefined, []])
         await refused('INVALID_OPTION', () => synchroniser.ask.set(none as never), 'set: received', '{ learningRate: 0.01 }')
       await refused('INVALID_STATE', () => supervisor.ask.tuning(true), 'tuner')
