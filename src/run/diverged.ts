@@ -7,16 +7,21 @@ import type { Settings } from '../options/settings.js'
 const LOWER = 0.1
 const USUAL = 0.1
 
-/** LOSS_NOT_FINITE: `what` was no finite number at an iteration, with rates up to `learningRate`, times the scale of a run that went back before. */
+/**
+ * LOSS_NOT_FINITE: `what` was no finite number at an iteration, with rates up to `learningRate`, times the scale of a run that went back before. `isSet`: a program
+ * has set them, and not the options.
+ */
 export function notFinite(
   what: string,
-  at: { readonly iteration: number; readonly learningRate: number; readonly learningRateScale: number }
+  at: { readonly iteration: number; readonly learningRate: number; readonly learningRateScale: number },
+  { isSet }: { readonly isSet: boolean }
 ): ArbalestError {
   const { iteration, learningRate, learningRateScale } = at
   const effective = learningRate * learningRateScale
-  const received = learningRateScale === 1 ? String(learningRate) : `${learningRate}, times ${learningRateScale} since the run went back`
+  const by = isSet ? ', as a program has set it' : ''
+  const times = learningRateScale === 1 ? '' : `, times ${learningRateScale} since the run went back`
   const lower = Math.min(effective * LOWER, USUAL).toPrecision(1)
-  const message = `optimiser.learningRate: received ${received}; ${what} at iteration ${iteration}, the training has diverged: use a lower learning rate, such as ${Number(lower)}, or a warm-up or clipNorm`
+  const message = `${isSet ? '' : 'optimiser.'}learningRate: received ${learningRate}${by}${times}; ${what} at iteration ${iteration}, the training has diverged: use a lower learning rate, such as ${Number(lower)}, or a warm-up or clipNorm`
   return new ArbalestError('LOSS_NOT_FINITE', message, { data: { ...at } })
 }
 

@@ -4,6 +4,7 @@ import { iterationSamples } from '../options/settings.js'
 import { moduleRefusal } from '../own-module.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import { highestLearningRate } from '../schedules/curves.js'
+import { changedHighest } from '../schedules/interventions.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { notFinite } from './diverged.js'
 import { leaderOf } from './hosts/meeting.js'
@@ -254,9 +255,10 @@ export class TrainingLoop {
   }
 
   #notFinite(what: string, iteration: number): ArbalestError {
-    const { run, population } = this.#options
+    const { run, population, interventions } = this.#options
     const { optimiser, learningRateScale } = run.settings
-    const learningRate = highestLearningRate(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
-    return notFinite(what, { iteration, learningRate, learningRateScale })
+    const given = highestLearningRate(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
+    const set = changedHighest(given, interventions.record.made)
+    return notFinite(what, { iteration, learningRate: set ?? given, learningRateScale }, { isSet: set !== undefined })
   }
 }

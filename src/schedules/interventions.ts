@@ -207,6 +207,13 @@ export function changedLearningRates(pieces: readonly LearningRatePiece[], all: 
   }, pieces)
 }
 
+/** The highest learning rate of a schedule after what a program has changed of it; undefined if it has changed nothing. `highest`: of the schedule itself. */
+export function changedHighest(highest: number, all: readonly Intervention[]): number | undefined {
+  const set = interventionsOf(all, 'set').flatMap(({ learningRate }) => learningRate ?? [])
+  if (set.length === 0) return undefined
+  return set.reduce<number>((rate, each) => (typeof each === 'number' ? each : rate * each.factor), highest)
+}
+
 /** The part of a piece before an iteration. */
 function endedAt({ from, rates }: LearningRatePiece, iteration: number): LearningRatePiece[] {
   return from >= iteration ? [] : [{ from, rates: rates.slice(0, iteration - from) }]

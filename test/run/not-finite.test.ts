@@ -162,6 +162,21 @@ describe('A run whose loss is no number any more', function () {
     await refused('LOSS_NOT_FINITE', () => train(options({})).finished, 'such as 0.1', 'the run keeps no checkpoint', '--checkpoint-dir')
   })
 
+  it('tells the rate that a program has set, and not that of the options', async () => {
+    const set = { kind: 'set', round: 2, iteration: 2 } as const
+    const interventions = [
+      { ...set, learningRate: 1e20 },
+      { ...set, learningRate: { factor: 1e10 } }
+    ]
+    const optimiser = { learningRate: 0.01, momentum: 0 }
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(options({ optimiser, interventions })).finished,
+      'learningRate: received 1e+30, as a program has set it; ',
+      'such as 0.1'
+    )
+  })
+
   it('tells the rate that it had come to where it has gone back too often', async () => {
     await refused(
       'LOSS_NOT_FINITE',
