@@ -9,6 +9,7 @@ import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { LearnerStatus } from '../protocols/protocols.js'
 import {
+  cannotStart,
   describeError,
   errorOfExit,
   failsAll,
@@ -116,12 +117,12 @@ export class LearnerSlot {
     return this.#vacant && !this.#awaiting
   }
 
-  /** Starts a learner, which does not yet take part in the group. Rejects if it cannot be started: a second attempt would fail, too. */
+  /** Starts a learner, which does not yet take part in the group. Rejects with LEARNER_FAILED if it cannot be started: a second attempt would fail, too. */
   async fill(): Promise<void> {
     this.#vacant = this.#awaiting = false
     const learner = this.#first ?? this.#options.nextLearner()
     this.#first = undefined
-    const occupant = this.#spawn(learner)
+    const occupant = this.#spawnFirst(learner)
     this.#setOccupant(occupant)
     await occupant
   }
@@ -146,9 +147,9 @@ export class LearnerSlot {
     }
   }
 
-  /** At a pause of the group: another learner, which begins at the central model, takes the place of the present one. */
+  /** At a pause of the group: another learner, which begins at the central model, takes the place of the present one. Rejects with LEARNER_FAILED if it cannot be started. */
   async replace(): Promise<number> {
-    const successor = await this.#spawn(this.#options.nextLearner())
+    const successor = await this.#spawnFirst(this.#options.nextLearner())
     const before = await this.#occupant.catch(() => undefined)
     this.#vacant = this.#awaiting = false
     this.#setOccupant(Promise.resolve(successor))
@@ -258,6 +259,15 @@ export class LearnerSlot {
   /** From now on a learner that fails is not replaced. */
   close(): void {
     this.#closed = true
+  }
+
+  /** Of those that take the place of none that has failed. */
+  async #spawnFirst(learner: number): Promise<Occupant> {
+    try {
+      return await this.#spawn(learner)
+    } catch (error) {
+      throw cannotStart(learner, error)
+    }
   }
 
   async #spawn(learner: number): Promise<Occupant> {

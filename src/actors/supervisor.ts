@@ -7,7 +7,7 @@ import type { ActorContext } from '../runtime/context.js'
 import type { PopulationEvent } from '../observe/events.js'
 import { recordedArguments, type RunChange, type RunPlace } from '../schedules/interventions.js'
 import { unpackError } from '../runtime/errors-across-threads.js'
-import { cannotStart, type LearnerFailure } from './learner-failure.js'
+import type { LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
 import { LearnerSlot, NO_RECORD, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
 import { checkSetup } from './setup-checks.js'
@@ -42,7 +42,7 @@ export interface SupervisorControlProtocol {
    */
   resizeNow(learners: number): Promise<void>
 
-  /** Another learner takes this place, while the group pauses. Answers with its number. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  /** Another learner takes this place, while the group pauses. Answers with its number. Throws INVALID_STATE while learners train, INVALID_OPTION, LEARNER_FAILED. */
   replaceNow(place: number): Promise<number>
 
   /** Calls a method of the learner in this place, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
@@ -54,7 +54,7 @@ export interface SupervisorControlProtocol {
    */
   departNow(place: number, departure: Departure): Promise<void>
 
-  /** While the group pauses: a learner begins in a place whose learner has departed. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  /** While the group pauses: a learner begins in a place whose learner has departed. Throws INVALID_STATE while learners train, INVALID_OPTION, LEARNER_FAILED. */
   succeedNow(place: number): Promise<void>
 
   /** Sends the learner in this place again the messages that it got before a checkpoint, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
@@ -137,7 +137,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     const failed = await firstFailure(this.#slots, async (slot, place) => (isAwaiting(place) ? slot.leaveVacant() : slot.fill()))
     if (failed) {
       this.#close()
-      throw cannotStart(failed.index, failed.error)
+      throw failed.error
     }
     const places = [...this.#slots.keys()].filter((place) => !isAwaiting(place))
     // Learners meet in the order in which they join.
@@ -305,17 +305,15 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     if (!failed) return
     this.#prepared = this.#prepared.filter((slot) => !slots.includes(slot))
     await Promise.all(begun.map((slot) => slot.retire()))
-    throw cannotStart(from + failed.index, failed.error)
+    throw failed.error
   }
 
   /** Waits for `memoryFree` only if there is a vacant slot: its learner may have failed for want of memory. */
   async #fillVacant(memoryFree: Promise<unknown>): Promise<void> {
-    for (const [rank, slot] of this.#slots.entries()) {
+    for (const slot of this.#slots) {
       if (!slot.vacant) continue
       await memoryFree
-      await slot.fill().catch((error: unknown) => {
-        throw cannotStart(rank, error)
-      })
+      await slot.fill()
       await slot.join()
     }
   }

@@ -85,7 +85,7 @@ export interface SupervisorProtocol {
   population(): PopulationStatus
   /** Trains with this number of learners, which no tuner changes any more. Rejects with OUT_OF_MEMORY, LEARNER_FAILED, and INVALID_OPTION for more than averaging is stable with. */
   resize(learners: number): DeferredReply<RunPlace>
-  /** Another learner takes this place: it begins at the central model, and the present one ends. */
+  /** Another learner takes this place: it begins at the central model, and the present one ends. Rejects with LEARNER_FAILED if it cannot be started: then the present one stays. */
   replace(place: number): DeferredReply<RunPlace>
   /** Lets the tuner change the number of learners, or keeps it. Rejects with INVALID_STATE in a run without a tuner. */
   tuning(on: boolean): DeferredReply<RunPlace>

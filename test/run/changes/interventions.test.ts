@@ -243,14 +243,19 @@ describe('a run that a program changes', () => {
     expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
   })
 
-  it('says why a method of a learner’s class has not answered, and what can be done', async () => {
+  it('says why a method of a learner’s class has not answered, or another learner has not started, and what can be done', async () => {
     const source = `export default class {
-      constructor({ replica }) { this.replica = replica }
+      constructor({ replica, learner }) {
+        if (learner === 2) throw new RangeError('of mine')
+        this.replica = replica
+      }
       step() { return this.replica.run(1) }
       exit() { process.exit(4) }
       sleep() { return new Promise((resolve) => setTimeout(resolve, 8_000)) } }`
     const learner = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
     await talkedTo({ learner, supervision: { deadline: 2_000 } }, async ({ actors }) => {
+      const replaced = () => actors.supervisor.ask.replace(1)
+      await refused('LEARNER_FAILED', replaced, 'learner 2: it cannot be started: RangeError: of mine')
       const [first, second] = actors.learners<{ exit(): void; sleep(): Promise<void> }>()
       await refused('DEADLINE_EXCEEDED', () => first!.ask.sleep(), 'learner 0: sleep: no answer within 2000 ms', 'supervision.deadline')
       await refused('ACTOR_GONE', () => second!.ask.exit(), 'learner 1: exit: it has died of this message', 'another has taken its place')
