@@ -7,6 +7,7 @@ import type { ActorContext } from '../runtime/context.js'
 import type { PopulationEvent } from '../observe/events.js'
 import { recordedArguments, type RunChange, type RunPlace } from '../schedules/interventions.js'
 import { unpackError } from '../runtime/errors-across-threads.js'
+import { deferred } from '../runtime/promises.js'
 import type { LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
 import { LearnerSlot, NO_RECORD, type LearnerSlotOptions, type MembershipRecord, type SpawnLearner } from './learner-slot.js'
@@ -23,7 +24,10 @@ export interface RunningLearner {
 
 /** The messages by which a run conducts its supervisor. */
 export interface SupervisorControlProtocol {
-  /** Starts all learners, then lets all join, so that the first round has them all. Rejects with LEARNER_FAILED if one cannot be started. */
+  /**
+   * Starts all learners, then lets all join, so that the first round has them all. Rejects with LEARNER_FAILED if one cannot be started, and with ABORTED at `stop`,
+   * without waiting for those that are starting.
+   */
   start(): Promise<void>
 
   /** All learners train until the group pauses or stops. Rejects with LEARNER_FAILED once one cannot be replaced. */
@@ -90,6 +94,8 @@ export interface SupervisorOptions {
   readonly leavesVacant?: (error: Error) => boolean
   /** The run that makes the changes; absent in a system that is wired by hand. */
   readonly control?: RunControl
+  /** Ends the first start when it is aborted. */
+  readonly stop?: AbortSignal
   /** What was decided about the number of learners so far. */
   readonly decisions?: () => readonly PopulationEvent[]
 }
@@ -133,8 +139,14 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   }
 
   async start(): Promise<void> {
-    const { isAwaiting = () => false, numberOf = (place: number) => place } = this.#options
-    const failed = await firstFailure(this.#slots, async (slot, place) => (isAwaiting(place) ? slot.leaveVacant() : slot.fill()))
+    const { isAwaiting = () => false, numberOf = (place: number) => place, stop } = this.#options
+    const stopped = rejectionAt(stop)
+    const fill = async (slot: LearnerSlot, place: number): Promise<void> => {
+      if (isAwaiting(place)) return slot.leaveVacant()
+      await (stop?.aborted ? stopped.promise : Promise.race([slot.fill(), stopped.promise]))
+    }
+    const failed = await firstFailure(this.#slots, fill)
+    stopped.end()
     if (failed) {
       this.#close()
       throw failed.error
@@ -327,6 +339,17 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
 function answerOf(outcome: MessageOutcome): unknown {
   if ('error' in outcome) throw unpackError(outcome.error)
   return outcome.answer
+}
+
+/** Rejects with ABORTED when the signal is aborted, unless it is ended before. */
+function rejectionAt(signal: AbortSignal | undefined): { readonly promise: Promise<never>; readonly end: () => void } {
+  const { promise, reject } = deferred<never>()
+  const refuse = () => reject(new ArbalestError('ABORTED', 'learners: the run was stopped while they started'))
+  // There may be nobody who waits.
+  promise.catch(() => {})
+  if (signal?.aborted) refuse()
+  signal?.addEventListener('abort', refuse, { once: true })
+  return { promise, end: () => signal?.removeEventListener('abort', refuse) }
 }
 
 interface Failure {

@@ -102,6 +102,7 @@ function hooksOf({
     skipped: (sample: SkippedSample) => skipped.tell(sample),
     logged: (place, iteration, metrics) => control.metrics.logOf(place, iteration, metrics),
     control: interventions.requests,
+    stop: hosts ? undefined : control.stop,
     decisions: () => decisions,
     shared,
     fromLearner: learner.href === BUILT_IN_LEARNER.href ? undefined : fromLearner(control.directory, settings)

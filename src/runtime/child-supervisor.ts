@@ -95,6 +95,8 @@ export class ChildSupervisor implements Children {
 
   async stop({ deadline }: { readonly deadline?: number } = {}): Promise<void> {
     this.#closed = true
+    // The deadlines of those that have not started pass together.
+    for (const child of this.#children.values()) if (child.starting) void child.stop(deadline)
     for (const child of [...this.#children.values()].reverse()) {
       const reason = await child.stop(deadline)
       this.#release(child, reason)

@@ -205,6 +205,19 @@ describe('the supervisor, with many learners', () => {
     await supervisor.askWith({ deadline: Infinity }).resize(first + 1)
     expect((await supervisor.ask.replicas()).map((found) => found?.replica)).to.deep.equal(Array(first + 1).fill(7))
   })
+
+  it('starts no further ones once the run is stopped, and waits for none', async () => {
+    await using system = new ActorSystem()
+    const most = 4 * usableCores()
+    const stop = new AbortController()
+    let begun = 0
+    const never = async () => {
+      if (++begun === most) stop.abort()
+      await new Promise(() => {})
+    }
+    await refused('ABORTED', () => idleSupervisor(system, 2 * most, never, undefined, stop.signal), 'stopped while they started')
+    expect(begun).to.equal(most)
+  })
 })
 
 describe('the supervisor, when the number of learners changes', () => {

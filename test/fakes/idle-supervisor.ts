@@ -44,7 +44,8 @@ export async function idleSupervisor(
   system: ActorSystem,
   learners: number,
   mayStart: (learner: number) => Promise<void> | void = () => {},
-  leavesVacant: (error: Error) => boolean = () => false
+  leavesVacant: (error: Error) => boolean = () => false,
+  stop?: AbortSignal
 ): Promise<{
   readonly supervisor: ActorRef<Supervisor>
   readonly idlers: readonly ActorRef<IdleLearner>[]
@@ -58,7 +59,7 @@ export async function idleSupervisor(
   const supervision = { restarts: 3, window: 60_000, deadline: 60_000 }
   const engine = idleEngine()
   const members = () => engine.groupStatus(1).members
-  const options = { engine, group: 1, learners, supervision, spawn, leavesVacant }
+  const options = { engine, group: 1, learners, supervision, spawn, leavesVacant, ...(stop && { stop }) }
   const supervisor = await system.spawnLocal(Supervisor, options, { name: 'supervisor' })
   await supervisor.ask.start()
   return { supervisor, idlers, members }

@@ -106,6 +106,18 @@ describe('a training job that is stopped', () => {
     })
   })
 
+  it('waits for no learner that is still starting, and has nothing then', async () => {
+    const source = `export default ({ options }) => {
+      Atomics.store(options, 0, 1)
+      return { step() {}, started: () => new Promise((resolve) => setTimeout(resolve, 500)) } }`
+    const learner = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    const begun = new Int32Array(new SharedArrayBuffer(4))
+    const job = start({ ...ENDLESS, learner, learnerOptions: begun }, { learner })
+    while (Atomics.load(begun, 0) === 0) await sleep(5)
+    job.stop()
+    expect(await job.finished).to.include({ reason: 'stopped', weightsSha256: '' })
+  })
+
   it('is over when it is disposed of', async () => {
     let job: Job
     {

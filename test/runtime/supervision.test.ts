@@ -205,6 +205,19 @@ describe('Supervision', () => {
     expect(diary).to.deep.equal(['s starts', 's is up', 's stops', 's has stopped'])
   })
 
+  it('gives all that have not started the same time to end', async () => {
+    const kit = new TestKit()
+    const never = { diary: [], clock: kit.clock, startTakes: Infinity }
+    const spawned = [0, 1, 2].map((i) => kit.system.spawnLocal(Slow, never, { name: `slow ${i}` }))
+    const refusals = spawned.map((each) => refused('ABORTED', () => each, 'stopped before it had started'))
+    await kit.settle()
+    let isOver = false
+    void kit.system.stop({ deadline: 100 }).then(() => (isOver = true))
+    await kit.advance(150)
+    expect(isOver).to.equal(true)
+    await Promise.all(refusals)
+  })
+
   it('waits longer before every restart, and fails the parent with the first and the last error', async () => {
     const { kit, parent, children } = await familyOf('oneForOne', { restarts: 2, within: 10_000 })
     for (const cause of ['first', 'second', 'third']) {

@@ -22,6 +22,8 @@ export interface RunHooks {
   readonly logged: (learner: number, iteration: number, metrics: LoggedMetrics) => void
   /** Where programs ask for changes. */
   readonly control: RunControl
+  /** Aborted when the run is to end: then its learners need not start. Absent over hosts, where the others wait for this one. */
+  readonly stop: AbortSignal | undefined
   /** What was decided about the number of learners so far. */
   readonly decisions: () => readonly PopulationEvent[]
   /** Delivers what learners send to other actors of the run; absent where they send nothing. */

@@ -3,12 +3,13 @@ import { actorClass } from '../../actors/own-actor.js'
 import { Supervisor } from '../../actors/supervisor.js'
 import type { ActorRef } from '../../runtime/actor-ref.js'
 import { ownSettings } from '../hosts/meeting.js'
+import { StoppedEarly } from '../stopped-early.js'
 import { LearnerPlaces } from './learner-places.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import type { RunHooks } from './run-hooks.js'
 import { learnerSpawner, type LearnerParts } from './spawn-learners.js'
 
-/** Starts the supervisor and its learners, which have joined the group when this resolves. `learnerModule` exports the learner. */
+/** Starts the supervisor and its learners, which have joined the group when this resolves. `learnerModule` exports the learner. Throws what `start` of the supervisor throws, and a StoppedEarly. */
 export async function startSupervisor(
   run: PreparedRun,
   learnerModule: URL,
@@ -17,7 +18,7 @@ export async function startSupervisor(
   parts: LearnerParts
 ): Promise<ActorRef<Supervisor>> {
   const { learners, supervision, devices, supervisor: module } = ownSettings(run.hosts, run.settings)
-  const { onFailure, record, leavesVacant, control, decisions } = hooks
+  const { onFailure, record, leavesVacant, control, stop, decisions } = hooks
   const places = new LearnerPlaces(learners, run.resumption, run.hosts?.host)
   const spawn = learnerSpawner(run, learnerModule, scope, hooks, { ...parts, places })
   const supervisor = await scope.system.spawnLocal(
@@ -35,11 +36,16 @@ export async function startSupervisor(
       resumed: (learner) => places.stateFile(learner) !== undefined,
       leavesVacant,
       control,
+      ...(stop && { stop }),
       decisions,
       numberOf: (place) => places.numberOf(place)
     },
     { name: 'supervisor' }
   )
-  await supervisor.askWith({ deadline: Infinity }).start()
+  try {
+    await supervisor.askWith({ deadline: Infinity }).start()
+  } catch (error) {
+    throw stop?.aborted ? new StoppedEarly() : error
+  }
   return supervisor
 }
