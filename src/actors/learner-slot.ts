@@ -1,8 +1,9 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, warn } from '../errors.js'
 import type { Departure, Engine, Handle } from '../engine/contract.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Spawner } from '../runtime/context.js'
 import { asError } from '../runtime/errors-across-threads.js'
+import type { ExitReason } from '../runtime/exit-reason.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
 import { Heartbeat, HeartbeatMonitor } from '../learner/heartbeat.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
@@ -96,6 +97,7 @@ export class LearnerSlot {
   #member = false
   #first: number | undefined
   #closed = false
+  #ending = false
   #vacant = false
   /** The slot is vacant until `succeed`. */
   #awaiting = false
@@ -248,7 +250,7 @@ export class LearnerSlot {
 
   /** Removes the slot, at a pause of the group: its learner leaves the group. Resolves once its thread has ended and its memory is free. */
   async retire(): Promise<void> {
-    this.close()
+    this.end()
     const occupant = await this.#occupant.catch(() => undefined)
     if (!occupant) return
     this.#options.engine.evict(this.#options.group, occupant.learner)
@@ -259,6 +261,12 @@ export class LearnerSlot {
   /** From now on a learner that fails is not replaced. */
   close(): void {
     this.#closed = true
+  }
+
+  /** As `close`, where the slot's learner is to end. */
+  end(): void {
+    this.#ending = true
+    this.close()
   }
 
   /** Of those that take the place of none that has failed. */
@@ -275,7 +283,9 @@ export class LearnerSlot {
     const ref = await this.#options.spawn(learner, this.#options.rank, heartbeat)
     const occupant: Occupant = { learner, ref, heartbeat, givenUp: deferred(), failed: false }
     void ref.exited.then((reason) => {
-      if (reason.kind !== 'stopped') this.#fail(occupant, errorOfExit(learner, reason))
+      if (reason.kind === 'stopped') return
+      if (occupant.failed || this.#ending) warnOfEnd(occupant, reason)
+      this.#fail(occupant, errorOfExit(learner, reason))
     })
     return occupant
   }
@@ -351,4 +361,10 @@ export class LearnerSlot {
     }
     occupant.then(onStarted, () => {})
   }
+}
+
+/** A learner that was to end has failed at that. The thread of one that was given up may have to be terminated. */
+function warnOfEnd({ learner, failed }: Occupant, reason: ExitReason): void {
+  if (reason.kind === 'failed') warn(`learner ${learner}: its end has failed: ${describeError(reason.error)}`)
+  else if (!failed) warn(`${errorOfExit(learner, reason).message} before it had stopped: let its steps and its method stopping end sooner`)
 }

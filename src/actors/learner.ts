@@ -154,8 +154,11 @@ export class Learner implements LearnerControlProtocol {
   /** Called by the runtime. */
   async stopping(): Promise<void> {
     this.#runner.close()
-    await this.#plugin?.stopping?.()
-    for (const release of this.#releases.toReversed()) release()
+    try {
+      await this.#plugin?.stopping?.()
+    } finally {
+      for (const release of this.#releases.toReversed()) release()
+    }
   }
 
   async #stepForEver(): Promise<void> {

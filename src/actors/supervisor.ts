@@ -239,6 +239,7 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
 
   close(): void {
     this.#close()
+    for (const slot of [...this.#slots, ...this.#prepared]) slot.end()
     this.#options.engine.stop(this.#options.group)
   }
 

@@ -47,7 +47,7 @@ export interface LearnerPlugin {
   started?(): void | Promise<void>
   /** One step, or several by `replica.run`. Called again and again. While the job pauses, the replica's calls wait. */
   step(): unknown
-  /** After the last step, even if the learner has failed. Not called if its thread is terminated. */
+  /** After the last step, even if the learner has failed. Not called if its thread is terminated, as it is where this takes too long. What it throws becomes a warning. */
   stopping?(): void | Promise<void>
 }
 

@@ -10,6 +10,7 @@ import { refused } from '../support/codes.js'
 import { eventsOf } from '../support/events.js'
 import { rejection } from '../support/rejection.js'
 import { thrown } from '../support/thrown.js'
+import { warningsIn } from '../support/warnings.js'
 
 /** Two learners of batch 4 on 60 samples: 8 samples an iteration, 8 iterations an epoch. */
 function start(options: Partial<TrainOptions> = {}, modules = {}): Job {
@@ -79,6 +80,19 @@ describe('a training job', () => {
     await sleep(20)
     expect(held.size).to.equal(1)
     expect(ports()).to.equal(before)
+  })
+})
+
+describe('a learner that fails at its end', () => {
+  it('is warned of, and changes nothing of the outcome', async () => {
+    const source = 'export default () => ({ step: () => new Promise(() => {}), stopping() { throw new RangeError("of mine") } })'
+    const learner = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    const warnings = await warningsIn(async () => {
+      const job = start(ENDLESS, { learner })
+      job.once('started', () => job.stop())
+      expect(await job.finished).to.include({ reason: 'stopped' })
+    })
+    expect(warnings.toSorted()).to.deep.equal([0, 1].map((i) => `learner ${i}: its end has failed: RangeError: of mine`))
   })
 })
 
