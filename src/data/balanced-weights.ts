@@ -6,7 +6,8 @@ import type { Dataset } from './dataset.js'
  * labels. Where a sample has a label for each position or pixel, these are counted. Throws INVALID_OPTION for data whose targets are not classes, and for texts, whose tokens are no classes.
  */
 export function balancedWeights({ name, classes, train: { labels } }: Pick<Dataset, 'name' | 'classes' | 'train'>): number[] {
-  if (classes === 0 || labels === undefined)
+  if (classes === 0) throw invalidOption('classWeights', 'balanced', `leave it out: the targets of ${name} are not classes`)
+  if (labels === undefined)
     throw invalidOption('classWeights', 'balanced', `give a number for each class: the training samples of ${name} have no labels to count`)
   const counts = Array.from({ length: classes }, () => 0)
   let counted = 0

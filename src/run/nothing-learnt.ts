@@ -1,6 +1,7 @@
 import type { Dataset } from '../data/dataset.js'
 import { shown } from '../errors.js'
 import { NO_CLASS } from '../model/graph.js'
+import type { Model } from '../model/model.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 
 const ADVICE = 'train longer, try other learning rates, or give it samples that tell more'
@@ -11,13 +12,14 @@ const ADVICE = 'train longer, try other learning rates, or give it samples that 
  */
 export function nothingLearnt(
   { testAccuracy, testMetrics }: Pick<EvaluatedEvent, 'testAccuracy' | 'testMetrics'>,
-  { test, classNames }: Pick<Dataset, 'test' | 'classNames'>
+  { test, classNames }: Pick<Dataset, 'test' | 'classNames'>,
+  { classWeights }: Pick<Model, 'classWeights'> = {}
 ): string | undefined {
   const { r2 } = testMetrics ?? {}
   if (r2 !== undefined && r2 <= 0)
     return `R2 is not above 0, which the mean of the targets as the answer to every sample has: the model has learnt nothing that the test samples show; ${ADVICE}`
-  // Tokens of a text are no classes of samples.
-  if (testAccuracy === null || !test.labels || test.stride !== undefined) return undefined
+  // A model that weighs its classes answers the most frequent one less often than would be right most often. Tokens of a text are no classes of samples.
+  if (classWeights || testAccuracy === null || !test.labels || test.stride !== undefined) return undefined
   const { label, share } = mostFrequent(test.labels.filter((each) => each !== NO_CLASS))
   // Where all samples are of one class, nothing can be told from them.
   if (testAccuracy > share || share === 1) return undefined

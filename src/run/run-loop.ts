@@ -160,7 +160,7 @@ export class RunLoop {
       checkpoints: checkpoints?.completeness,
       hosts: run.hosts?.host.size,
       // Neither a few steps nor a few batches show what could be learnt.
-      hint: stop.aborted || settings.dryRun || settings.overfit !== undefined ? undefined : nothingLearnt(kept, run.dataset)
+      hint: stop.aborted || settings.dryRun || settings.overfit !== undefined ? undefined : nothingLearnt(kept, run.dataset, run.model)
     })
   }
 

@@ -134,6 +134,6 @@ describe('losses in training', () => {
     await refused('SHAPE_MISMATCH', few, 'classWeights: received 2 numbers', 'each of the 10 classes')
     const model = defineModel({ name: 'own', input: [2], layers: [linear(2)], loss: 'binaryCrossEntropy' })
     const targets = () => train({ model, data: quadrants(20), learners: 1, classWeights: 'balanced' }).finished
-    await refused('INVALID_OPTION', targets, 'classWeights: received "balanced"', 'have no labels')
+    await refused('INVALID_OPTION', targets, 'classWeights: received "balanced"', 'are not classes')
   })
 })

@@ -30,6 +30,9 @@ describe('A model that has learnt nothing', () => {
     expect(hint(24 / 30)).to.equal(undefined)
   })
 
+  it('is not told of a model that weighs its classes', () =>
+    expect(nothingLearnt({ testAccuracy: 0.5 }, classes, { classWeights: [0.5, 2] })).to.equal(undefined))
+
   it('is not told from test samples of one class, nor from tokens', () => {
     const one = { ...classes, test: { ...classes.test, labels: new Int32Array(40) } }
     expect(nothingLearnt({ testAccuracy: 1 }, one)).to.equal(undefined)
