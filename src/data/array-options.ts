@@ -1,4 +1,4 @@
-import { BORDERS, FLIPS, mostPadding, type Augmentation } from '../model/augmentation.js'
+import { BORDERS, FLIPS, mostCutout, mostPadding, type Augmentation } from '../model/augmentation.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions } from '../schema/group.js'
 import { kind, list, oneOf, real, text, whole } from '../schema/values.js'
@@ -76,7 +76,8 @@ const arrayOptions = group({
     group({
       padding: required(whole()),
       border: option(oneOf(BORDERS)),
-      flip: required(kind<Augmentation['flip']>((value) => FLIPS.includes(value as Augmentation['flip']), "true, false or 'alternate'"))
+      flip: required(kind<Augmentation['flip']>((value) => FLIPS.includes(value as Augmentation['flip']), "true, false or 'alternate'")),
+      cutout: option(whole())
     })
   )
 })
@@ -127,7 +128,7 @@ function refuseContradictions(options: Checked, faults: Faults): void {
 
 function refuseAugmentation({ augmentation, sample, label, target }: Checked, faults: Faults): void {
   if (!augmentation) return
-  const { padding, border, flip } = augmentation
+  const { padding, border, flip, cutout = 0 } = augmentation
   if (label && (padding > 0 || flip) && String(label) !== String(sample.slice(1)))
     faults.refuse('augmentation', augmentation, 'leave it out, or give each pixel a label: it would move the samples, and not their labels')
   if (target?.length === 3 && (padding > 0 || flip))
@@ -139,5 +140,8 @@ function refuseAugmentation({ augmentation, sample, label, target }: Checked, fa
       padding,
       `use a whole number from 0 to ${most} for samples of (${sample.join(', ')})${border === 'reflect' ? " with border 'reflect'" : ''}`
     )
+  const largest = sample.length === 3 ? mostCutout(sample) : 0
+  if (cutout > largest)
+    faults.refuse('augmentation.cutout', cutout, `use a whole number from 0 to ${largest} for samples of (${sample.join(', ')})`)
   if (flip && sample.length !== 3) faults.refuse('augmentation.flip', flip, 'use false: only (C, H, W) samples are mirrored')
 }

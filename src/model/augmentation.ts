@@ -1,4 +1,4 @@
-/** Changes of training images (C, H, W), each time that one is used: a random crop, then a flip. */
+/** Changes of training images (C, H, W), each time that one is used: a random crop, then a flip, then a cutout. */
 export interface Augmentation {
   /** Pixels added on each side before a random crop of the original size, up to the shorter side, or one less with `reflect`; 0 for no crop. */
   readonly padding: number
@@ -9,6 +9,11 @@ export interface Augmentation {
    * before (Jordan 2024, "94% on CIFAR-10 in 3.29 seconds on a single GPU", section 3.6).
    */
   readonly flip: boolean | 'alternate'
+  /**
+   * The side in pixels of a square around a random pixel that is cut out of each image: it becomes the mean colour, and pixels that have a label lose it. Up to the shorter side; 0, or left out, for none.
+   * DeVries and Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", 2017, which has 16 for CIFAR-10 and 8 for CIFAR-100.
+   */
+  readonly cutout?: number
 }
 
 /** An index in these is a number of the enums of load_plan.h. */
@@ -16,6 +21,11 @@ export const BORDERS = ['zeros', 'reflect'] as const satisfies readonly Augmenta
 export const FLIPS = [false, true, 'alternate'] as const satisfies readonly Augmentation['flip'][]
 
 export const NO_AUGMENTATION: Augmentation = { padding: 0, flip: false }
+
+/** The side of the largest cutout of images (C, H, W). */
+export function mostCutout([, height = 0, width = 0]: readonly number[]): number {
+  return Math.min(height, width)
+}
 
 /** The most padding of images (C, H, W): the shorter side, at which a crop may be all border; one less with `reflect`, which does not repeat the edge. */
 export function mostPadding([, height = 0, width = 0]: readonly number[], border: Augmentation['border'] = 'zeros'): number {

@@ -166,6 +166,9 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'augmentation.padding', { ...CURVE, augmentation: { padding: 1, flip: false } }],
     ['INVALID_OPTION', 'augmentation', { ...MASKS, augmentation: { padding: 0, flip: true } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...CURVE, augmentation: { padding: 0, flip: true } }],
+    ['INVALID_OPTION', 'augmentation.cutout', { ...IMAGES, augmentation: { padding: 0, flip: false, cutout: 3 } }],
+    ['INVALID_OPTION', 'augmentation.cutout', { ...IMAGES, augmentation: { padding: 0, flip: false, cutout: 0.5 } }],
+    ['INVALID_OPTION', 'augmentation.cutout', { ...CURVE, augmentation: { padding: 0, flip: false, cutout: 1 } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...IMAGES, augmentation: { padding: 0, flip: 'always' } }]
   ]
   faults.forEach(([code, words, options], i) => {

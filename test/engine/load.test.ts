@@ -35,6 +35,13 @@ const cases: readonly LoadCase[] = [
     bytes: true,
     attributes: { padding: 5, border: 1, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
   },
+  {
+    name: 'pixels cropped, flipped, normalised and cut out',
+    sample: [3, 8, 6],
+    bytes: true,
+    attributes: { padding: 2, border: 0, flip: 1, cutout: 4, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
+  },
+  { name: 'floats cut out', sample: [17, 5, 7], bytes: false, attributes: { ...PLAIN, cutout: 5, mean: [0.5] } },
   { name: 'pixels flipped in every other epoch', sample: [2, 3, 17], bytes: true, attributes: { ...PLAIN, flip: 2, shuffled: 1 } },
   {
     name: 'floats cropped from a reflected border',
@@ -106,7 +113,7 @@ function faultsOf(
   }
 }
 
-/** Runs `load` of samples with several labels each, of which some are of no class, and compares: those of pixels are cropped and flipped as the pixels are. */
+/** Runs `load` of samples with several labels each, of which some are of no class, and compares: those of pixels are cropped, flipped and cut out as the pixels are. */
 function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadCase, label: readonly number[]): string[] {
   const data = samplesOf(each)
   const all = Int32Array.from({ length: COUNT * elements(label) }, () => Math.floor(next() * 10) - 1)
@@ -116,12 +123,12 @@ function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadC
   const moves = label.length === 2 && String(label) === String(each.sample.slice(1))
   // As an image in which the border is 0 and no class 1.
   const asImage: Samples = { count: COUNT, sample: [1, ...label], samples: Float32Array.from(all, (number) => number + 1) }
-  const { padding, border, flip } = each.attributes
+  const { padding, border, flip, cutout = 0 } = each.attributes
   try {
     return [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
       const { x, indices } = batchOf(data, each.attributes, position, 5)
       const moved = Array.from({ length: 5 }, (_, i) =>
-        loaded(asImage, { ...PLAIN, padding, border, flip, shuffled: each.attributes.shuffled }, SEED, position + i).x.map(
+        loaded(asImage, { ...PLAIN, padding, border, flip, cutout, shuffled: each.attributes.shuffled }, SEED, position + i).x.map(
           (number) => number - 1
         )
       )

@@ -118,9 +118,9 @@ describe('buildGraph', () => {
   })
 
   it('augments in training only, and evaluates in order', () => {
-    const load: LoadOptions = { padding: 2, border: 'reflect', flip: 'alternate', mean: [0.5], std: [0.2], shuffled: true }
+    const load: LoadOptions = { padding: 2, border: 'reflect', flip: 'alternate', cutout: 3, mean: [0.5], std: [0.2], shuffled: true }
     const attributes = (mode: 'train' | 'statistics' | 'evaluate') => buildGraph(model, { batch: 2, mode, load }).operators[0]!.attributes
-    expect(attributes('train')).to.deep.equal({ padding: 2, border: 1, flip: 2, mean: [0.5], std: [0.2], shuffled: 1 })
+    expect(attributes('train')).to.deep.equal({ padding: 2, border: 1, flip: 2, cutout: 3, mean: [0.5], std: [0.2], shuffled: 1 })
     expect(attributes('statistics')).to.deep.equal(attributes('train'))
     expect(attributes('evaluate')).to.deep.equal({ padding: 0, border: 0, flip: 0, mean: [0.5], std: [0.2], shuffled: 0 })
   })

@@ -27,7 +27,16 @@ constexpr Random4 philox(uint64_t key, uint64_t counter, uint64_t stream) {
 constexpr float uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
 // What the streams of one seed are for; operators take theirs from `kFirstOperator` on.
-enum RandomStream : uint64_t { kOrder = 1, kAugment = 2, kInitialise = 3, kWindows = 4, kRead = 5, kFlip = 6, kFirstOperator = 1024 };
+enum RandomStream : uint64_t {
+  kOrder = 1,
+  kAugment = 2,
+  kInitialise = 3,
+  kWindows = 4,
+  kRead = 5,
+  kFlip = 6,
+  kCutout = 7,
+  kFirstOperator = 1024
+};
 
 // Sample `index` of epoch `epoch` in a seeded random order of `count` samples: a four-round Feistel network over the smallest even number
 // of bits that holds `count`, walked until it falls below `count`. A permutation without a table, so a position in the data is one number.

@@ -1,5 +1,5 @@
-// The sample at a position of the endless sequence of epochs, and its crop and flip. All backends use this one rule, so that a batch is the
-// same function of seed and position on each. Streamed batches come cropped and flipped (src/actors/feeder.ts).
+// The sample at a position of the endless sequence of epochs, and its crop, flip and cutout. All backends use this one rule, so that a
+// batch is the same function of seed and position on each. Streamed batches come cropped and flipped (src/actors/feeder.ts).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct LoadOptions {
   int64_t padding = 0;  // pixels of the border added on each side before a crop of the image's own size; 0: no crop
   Border border = Border::zeros;
   Flip flip = Flip::none;
+  int64_t cutout = 0;  // side of the square that is cut out; 0: none
   bool shuffled = false;
 };
 
@@ -31,6 +32,7 @@ inline LoadOptions load_options(const Attributes& attributes, int64_t count) {
   options.padding = static_cast<int64_t>(attributes.number("padding"));
   options.border = static_cast<Border>(attributes.number("border"));
   options.flip = static_cast<Flip>(attributes.number("flip"));
+  options.cutout = static_cast<int64_t>(attributes.number("cutout", 0));
   options.shuffled = attributes.number("shuffled") != 0;
   return options;
 }
@@ -41,6 +43,7 @@ struct LoadPlan {
   uint64_t index = 0;
   int64_t row = 0, column = 0;  // each in [-padding, padding]
   bool flip = false;
+  uint32_t cut_row = 0, cut_column = 0;  // of the centre of what is cut out, in parts of 2^32 of a side
 };
 
 // The sample at a position.
@@ -53,6 +56,11 @@ constexpr uint64_t sample_at(const LoadOptions& options, uint64_t seed, uint64_t
 constexpr LoadPlan load_plan(const LoadOptions& options, uint64_t seed, uint64_t position, uint64_t index) {
   LoadPlan plan;
   plan.index = index;
+  if (options.cutout > 0) {
+    const Random4 centre = philox(seed, position, kCutout);
+    plan.cut_row = centre[0];
+    plan.cut_column = centre[1];
+  }
   if (options.padding == 0 && options.flip == Flip::none) return plan;
   const Random4 r = philox(seed, position, kAugment);
   const uint64_t shifts = 2 * static_cast<uint64_t>(options.padding) + 1;
@@ -82,5 +90,19 @@ constexpr int64_t source_pixel(const LoadPlan& plan, Border border, int64_t heig
   }
   return row >= 0 && row < height && column >= 0 && column < width ? row * width + column : -1;
 }
+
+// The pixels of an output of (height, width) that are cut out: a square with its centre in the image. They are 0 after the normalisation,
+// and their labels, if pixels have some, are kNoClass: DeVries and Taylor, "Improved Regularization of Convolutional Neural Networks with
+// Cutout", 2017.
+struct Cut {
+  int64_t top, left, side;
+
+  constexpr Cut(const LoadOptions& options, const LoadPlan& plan, int64_t height, int64_t width)
+      : top(static_cast<int64_t>((plan.cut_row * static_cast<uint64_t>(height)) >> 32) - options.cutout / 2),
+        left(static_cast<int64_t>((plan.cut_column * static_cast<uint64_t>(width)) >> 32) - options.cutout / 2),
+        side(options.cutout) {}
+
+  constexpr bool has(int64_t row, int64_t column) const { return row >= top && row < top + side && column >= left && column < left + side; }
+};
 
 }  // namespace arbalest

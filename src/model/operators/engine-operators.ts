@@ -1,5 +1,5 @@
 import { invalidOption } from '../../errors.js'
-import { BORDERS, FLIPS, mostPadding, type Augmentation } from '../augmentation.js'
+import { BORDERS, FLIPS, mostCutout, mostPadding, type Augmentation } from '../augmentation.js'
 import type { Attributes, NoAttributes, Operator, ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Mode } from './layer-writer.js'
@@ -11,6 +11,7 @@ type LoadAttributes = {
   readonly padding: number
   readonly border: number
   readonly flip: number
+  readonly cutout?: number
   readonly mean: readonly number[]
   readonly std: readonly number[]
   readonly shuffled: number
@@ -58,7 +59,7 @@ defineOperators({
 export function loading(
   sample: readonly number[],
   mode: Mode,
-  { padding = 0, border = 'zeros', flip = false, mean = [], std = [], shuffled = true }: LoadOptions,
+  { padding = 0, border = 'zeros', flip = false, cutout = 0, mean = [], std = [], shuffled = true }: LoadOptions,
   outputs: readonly ValueId[]
 ): Operator {
   if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
@@ -69,6 +70,8 @@ export function loading(
       padding || flip,
       'leave it out: only images (C, H, W) are cropped and flipped'
     )
+  if (!Number.isSafeInteger(cutout) || cutout < 0 || cutout > mostCutout(sample))
+    throw invalidOption('load.cutout', cutout, `use a whole number from 0 to ${mostCutout(sample)}, the shorter side of an image (C, H, W)`)
   if (!BORDERS.includes(border)) throw invalidOption('load.border', border, `use ${BORDERS.join(' or ')}`)
   if (!FLIPS.includes(flip)) throw invalidOption('load.flip', flip, "use true, false or 'alternate'")
   if (border === 'reflect' && padding > mostPadding(sample, border))
@@ -86,6 +89,7 @@ export function loading(
     padding: augmented ? padding : 0,
     border: augmented && padding > 0 ? BORDERS.indexOf(border) : 0,
     flip: augmented ? FLIPS.indexOf(flip) : 0,
+    ...(augmented && cutout > 0 && { cutout }),
     mean,
     std,
     shuffled: augmented && shuffled ? 1 : 0

@@ -4,6 +4,7 @@ import { keyOf, philox, type Words4 } from '../../../src/model/philox.js'
 const ORDER = 1
 const AUGMENT = 2
 const FLIP = 6
+const CUTOUT = 7
 
 export interface LoadAttributes {
   readonly padding: number
@@ -11,6 +12,8 @@ export interface LoadAttributes {
   readonly border: number
   /** 0: never; 1: at random; 2: at random in the first epoch, then in every other one. */
   readonly flip: number
+  /** The side of a square of zeros. */
+  readonly cutout?: number
   readonly shuffled: number
   readonly mean: readonly number[]
   readonly std: readonly number[]
@@ -23,9 +26,9 @@ export interface Samples {
   readonly samples: Uint8Array | Float32Array
 }
 
-/** A second writing of what `load` promises: the sample at a position, cropped, flipped and normalised, with its place in the data. */
+/** A second writing of what `load` promises: the sample at a position, cropped, flipped, normalised and with a square of zeros, with its place in the data. */
 export function loaded(data: Samples, attributes: LoadAttributes, seed: number, position: number): { index: number; x: number[] } {
-  const { padding, border, flip, shuffled, mean, std } = attributes
+  const { padding, border, flip, cutout = 0, shuffled, mean, std } = attributes
   const [channels, height, width] = [data.sample[0]!, data.sample[1] ?? 1, data.sample[2] ?? 1]
   const epoch = Math.floor(position / data.count)
   const place = position % data.count
@@ -34,6 +37,12 @@ export function loaded(data: Samples, attributes: LoadAttributes, seed: number, 
   const [rows, columns] = [0, 1].map((axis) => Math.floor((random[axis]! * (2 * padding + 1)) / 2 ** 32) - padding) as [number, number]
   const atFirst = philox(keyOf(seed), [index, 0, FLIP, 0])[0] >= 2 ** 31
   const flipped = flip === 2 ? atFirst !== (epoch % 2 === 1) : flip === 1 && random[2] >= 2 ** 31
+  const centre = philox(keyOf(seed), [position, 0, CUTOUT, 0])
+  const [top, left] = [height, width].map((side, axis) => Math.floor((centre[axis]! * side) / 2 ** 32) - Math.floor(cutout / 2)) as [
+    number,
+    number
+  ]
+  const isCut = (h: number, w: number): boolean => h >= top && h < top + cutout && w >= left && w < left + cutout
   const [fromRow, fromColumn] = border === 1 ? [mirrored(height), mirrored(width)] : [itself, itself]
   const x: number[] = []
   for (let c = 0; c < channels; c++) {
@@ -44,7 +53,8 @@ export function loaded(data: Samples, attributes: LoadAttributes, seed: number, 
         const column = fromColumn((flipped ? width - 1 - w : w) + columns)
         const inside = row >= 0 && row < height && column >= 0 && column < width
         const raw = inside ? data.samples[((index * channels + c) * height + row) * width + column]! : 0
-        x.push(((data.samples instanceof Uint8Array ? raw / 255 : raw) - shift) / scale)
+        if (isCut(h, w)) x.push(0)
+        else x.push(((data.samples instanceof Uint8Array ? raw / 255 : raw) - shift) / scale)
       }
     }
   }

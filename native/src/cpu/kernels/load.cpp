@@ -71,6 +71,7 @@ template <class T> class Load final : public Kernel {
         load_sample(data.samples.data(), bytes_, sample, plan);
       else
         load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
+      if (options_.cutout > 0) cut_out(sample, Cut(options_, plan, view_.height, view_.width));
       if (target_ && data.stride == 0) load_target(data, sample, plan);
     });
   }
@@ -139,6 +140,16 @@ template <class T> class Load final : public Kernel {
     }
   }
 
+  void cut_out(int64_t sample, const Cut& cut) const {
+    const int64_t top = std::max<int64_t>(0, cut.top), bottom = std::min(view_.height, cut.top + cut.side);
+    const int64_t left = std::max<int64_t>(0, cut.left), right = std::min(view_.width, cut.left + cut.side);
+    for (int64_t channel = 0; channel < view_.channels; ++channel) {
+      T* const plane = x_ + view_.offset(sample, 0) + view_.channel_offset(channel);
+      for (int64_t h = top; h < bottom; ++h)
+        for (int64_t w = left; w < right; ++w) plane[(h * view_.width + w) * view_.lanes] = T{};
+    }
+  }
+
   template <class Pixel> void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
     if (uniform_) return normalise(from, view_.channels, by.front(), to);
     const int64_t inner = view_.channels / static_cast<int64_t>(by.size());
@@ -202,20 +213,21 @@ template <class T> class Load final : public Kernel {
     for (int64_t e = 0; e < elements; ++e) target_.as<T>()[sample * elements + e] = from_float<T>(from[e]);
   }
 
-  // The labels of an image's pixels move with them; a border of zeros has none.
+  // The labels of an image's pixels move with them; a border of zeros and what is cut out have none.
   void load_labels(const Dataset& data, int64_t sample, const LoadPlan& plan) const {
     const int64_t each = data.labels_of_sample();
     const int32_t* from = data.labels.data() + static_cast<int64_t>(plan.index) * each;
     int32_t* to = target_.as<int32_t>() + sample * each;
-    if (!data.labels_move() || (plan.row == 0 && plan.column == 0 && !plan.flip)) {
+    if (!data.labels_move() || (plan.row == 0 && plan.column == 0 && !plan.flip && options_.cutout == 0)) {
       std::copy_n(from, each, to);
       return;
     }
     const int64_t height = data.label[0], width = data.label[1];
+    const Cut cut(options_, plan, height, width);
     for (int64_t y = 0; y < height; ++y)
       for (int64_t x = 0; x < width; ++x, ++to) {
         const int64_t pixel = source_pixel(plan, options_.border, height, width, y, x);
-        *to = pixel < 0 ? kNoClass : from[pixel];
+        *to = pixel < 0 || cut.has(y, x) ? kNoClass : from[pixel];
       }
   }
 
@@ -242,8 +254,9 @@ void check(const Shapes& shapes) {
     shapes.refuse("shape of output target", shown(shapes.output(1)), "make it a batch of " + std::to_string(x[0]) + " too");
   }
   const int64_t padding = shapes.whole("padding", 0, 1 << 16), border = shapes.whole("border", 0, 1), flip = shapes.whole("flip", 0, 2);
-  if ((padding != 0 || border != 0 || flip != 0) && x.size() != 4) {
-    shapes.refuse("padding, border or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  const int64_t cutout = shapes.attributes().has("cutout") ? shapes.whole("cutout", 0, 1 << 16) : 0;
+  if ((padding != 0 || border != 0 || flip != 0 || cutout != 0) && x.size() != 4) {
+    shapes.refuse("padding, border, flip or cutout of samples", shown(x), "use them for images (N, C, H, W) only");
   }
   if (border != 0 && padding >= std::min(x[2], x[3])) {
     shapes.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");

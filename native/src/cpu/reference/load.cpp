@@ -1,5 +1,5 @@
-// Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation. Token ids
-// are gathered as they are, by token_windows.h.
+// Gathers a batch from the dataset: order, crop, flip and cutout by load_plan.h, then pixels divided by 255, minus mean, over deviation.
+// Token ids are gathered as they are, by token_windows.h.
 #include "core/no_class.h"
 #include "cpu/reference/operator.h"
 #include "data/load_plan.h"
@@ -15,8 +15,9 @@ void check(const Request& request) {
     request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
   }
   const int64_t padding = request.whole("padding", 0, 1 << 16), border = request.whole("border", 0, 1), flip = request.whole("flip", 0, 2);
-  if ((padding != 0 || border != 0 || flip != 0) && x.size() != 4) {
-    request.refuse("padding, border or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  const int64_t cutout = request.attributes().has("cutout") ? request.whole("cutout", 0, 1 << 16) : 0;
+  if ((padding != 0 || border != 0 || flip != 0 || cutout != 0) && x.size() != 4) {
+    request.refuse("padding, border, flip or cutout of samples", shown(x), "use them for images (N, C, H, W) only");
   }
   if (border != 0 && padding >= std::min(x[2], x[3])) {
     request.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");
@@ -56,8 +57,8 @@ void load_tokens(const OperatorSpec& op, const Dataset& data, int64_t n, int64_t
   if (data.stride != 0 && op.outputs[1]) std::copy_n(tokens + 1, length, op.outputs[1].as<int32_t>() + n * length);
 }
 
-// The labels of an image's pixels move with them; a border of zeros has none.
-void load_labels(int32_t* to, const Dataset& data, const LoadPlan& plan, Border border) {
+// The labels of an image's pixels move with them; a border of zeros and what is cut out have none.
+void load_labels(int32_t* to, const Dataset& data, const LoadPlan& plan, const LoadOptions& options) {
   const int64_t each = data.labels_of_sample();
   const int32_t* from = data.labels.data() + static_cast<int64_t>(plan.index) * each;
   if (!data.labels_move()) {
@@ -66,13 +67,14 @@ void load_labels(int32_t* to, const Dataset& data, const LoadPlan& plan, Border 
   }
   const int64_t height = data.label[0], width = data.label[1];
   for (int64_t i = 0; i < each; ++i) {
-    const int64_t pixel = source_pixel(plan, border, height, width, i / width, i % width);
-    to[i] = pixel < 0 ? kNoClass : from[pixel];
+    const int64_t pixel = source_pixel(plan, options.border, height, width, i / width, i % width);
+    to[i] = pixel < 0 || Cut(options, plan, height, width).has(i / width, i % width) ? kNoClass : from[pixel];
   }
 }
 
 // The target of the sample of a plan as row n of the batch.
-template <class T> void load_target(const Tensor& target, const Dataset& data, int64_t n, const LoadPlan& plan, Border border) {
+template <class T>
+void load_target(const Tensor& target, const Dataset& data, int64_t n, const LoadPlan& plan, const LoadOptions& options) {
   const int64_t each = data.labels_of_sample();
   if (target.spec.type == Type::i32 && elements_of(target.shape()) != each * target.shape()[0]) {
     throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
@@ -81,7 +83,7 @@ template <class T> void load_target(const Tensor& target, const Dataset& data, i
   if (data.stride != 0) return;  // a window is its own target
   if (target.spec.type == Type::i32) {
     if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
-    load_labels(target.as<int32_t>() + n * each, data, plan, border);
+    load_labels(target.as<int32_t>() + n * each, data, plan, options);
     return;
   }
   const int64_t elements = elements_of(target.shape()) / target.shape()[0];
@@ -121,11 +123,12 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
             const auto at = static_cast<size_t>(image.at(static_cast<int64_t>(plan.index), c, 0, 0) + source);
             pixel = data.sample_type == Type::u8 ? data.samples[at] / 255.0 : reinterpret_cast<const float*>(data.samples.data())[at];
           }
-          x[image.at(n, c, h, w)] = rounded<T>((pixel - mean) / deviation);
+          const bool cut = Cut(options, plan, image.h, image.w).has(h, w);
+          x[image.at(n, c, h, w)] = rounded<T>(cut ? 0 : (pixel - mean) / deviation);
         }
       }
     }
-    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan, options.border);
+    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan, options);
   }
 }
 

@@ -1,5 +1,5 @@
-// Gathers a batch from a data set on the device, or takes a streamed batch: order, crop and flip by load_plan.h, then pixels divided by
-// 255, minus mean, over deviation. Position, seed, chosen samples and the streamed batch are read from the step's parameters.
+// Gathers a batch from a data set on the device, or takes a streamed batch: order, crop, flip and cutout by load_plan.h, then pixels
+// divided by 255, minus mean, over deviation. Position, seed, chosen samples and the streamed batch are read from the step's parameters.
 #include <algorithm>
 
 #include "core/no_class.h"
@@ -48,7 +48,7 @@ template <class T, class From> struct LoadSamples {
   static constexpr int kOfSlice = kOfThread * kThreads;
   struct Shared {
     int64_t index;
-    int row, column;
+    int row, column, cut_top, cut_left;
     bool flip;
   };
 
@@ -73,7 +73,13 @@ template <class T, class From> struct LoadSamples {
     if (phase == 0) {
       if (thread != 0) return;
       const LoadPlan plan = plan_of(options, *step, static_cast<int>(n));
-      shared = {samples ? static_cast<int64_t>(plan.index) : n, static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
+      const Cut cut(options, plan, image.h, image.w);
+      shared = {samples ? static_cast<int64_t>(plan.index) : n,
+                static_cast<int>(plan.row),
+                static_cast<int>(plan.column),
+                static_cast<int>(cut.top),
+                static_cast<int>(cut.left),
+                plan.flip};
       return;
     }
     const int pixels = image.h * image.w, elements = pixels * image.c;
@@ -100,10 +106,16 @@ template <class T, class From> struct LoadSamples {
   }
 
  private:
-  // The labels of an image's pixels move with them; a border of zeros has none.
+  // The labels of an image's pixels move with them; a border of zeros and what is cut out have none.
   EVERYWHERE int32_t label_of(const int32_t* own, const Shared& plan, int i) const {
-    const int at = labels_move ? source(plan, i / image.w, i % image.w) : i;
-    return at < 0 ? kNoClass : own[at];
+    if (!labels_move) return own[i];
+    const int at = source(plan, i / image.w, i % image.w);
+    return at < 0 || is_cut(plan, i / image.w, i % image.w) ? kNoClass : own[at];
+  }
+  // As Cut::has, in numbers of 32 bits.
+  EVERYWHERE bool is_cut(const Shared& plan, int h, int w) const {
+    const int side = static_cast<int>(options.cutout);
+    return h >= plan.cut_top && h < plan.cut_top + side && w >= plan.cut_left && w < plan.cut_left + side;
   }
   // As source_pixel, in numbers of 32 bits.
   EVERYWHERE int source(const Shared& plan, int h, int w) const {
@@ -115,6 +127,7 @@ template <class T, class From> struct LoadSamples {
     return row >= 0 && row < image.h && column >= 0 && column < image.w ? row * image.w + column : -1;
   }
   EVERYWHERE float value(const From* sample, const Shared& plan, int c, int h, int w) const {
+    if (is_cut(plan, h, w)) return 0;
     const int at = source(plan, h, w);
     const float pixel = at < 0 ? 0.0f : read(c * image.h * image.w + at, sample);
     const int channel = normalisation.by_channel ? c : 0;
