@@ -71,6 +71,13 @@ class ChannelGroups {
   int64_t at(const ChannelGroup& group, int64_t image) const { return group.offset + image * image_stride; }
 };
 
+// body(first, count) over pieces of the rows of an image, whose sums are kept in float before they are added to those of the others: a
+// float that has summed many rows takes little of another one.
+template <class Body> void for_each_piece(int64_t rows, const Body& body) {
+  constexpr int64_t kRowsAPiece = 1024;
+  for (int64_t row = 0; row < rows; row += kRowsAPiece) body(row, std::min(kRowsAPiece, rows - row));
+}
+
 // `values` of a group's channels, repeated over the elements of a row; zero for padding lanes.
 template <class Value> void spread(const ChannelGroup& group, Value* row, const Value* values) {
   for (int i = 0, channel = 0; i < group.vectors * kLanes; ++i) {

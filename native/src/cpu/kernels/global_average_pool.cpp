@@ -22,9 +22,13 @@ template <class T> class GlobalAveragePool final : public Kernel {
   template <int Vectors, bool Partial> void pool(const ChannelGroup& group, int64_t image) const {
     Floats sums[Vectors] = {};
     const T* row = x_ + layout_.at(group, image);
-    for (int64_t i = 0; i < layout_.rows; ++i, row += layout_.row_stride) {
-      for (int v = 0; v < Vectors; ++v) sums[v] += load<Partial>(row + v * kLanes, group.width);
-    }
+    for_each_piece(layout_.rows, [&](int64_t, int64_t rows) {
+      Floats piece[Vectors] = {};
+      for (int64_t i = 0; i < rows; ++i, row += layout_.row_stride) {
+        for (int v = 0; v < Vectors; ++v) piece[v] += load<Partial>(row + v * kLanes, group.width);
+      }
+      for (int v = 0; v < Vectors; ++v) sums[v] += piece[v];
+    });
     if (layout_.tail) sums[0] += load<true>(row, layout_.tail);
     float channels[kMostWidth];
     gather(group, channels, sums);

@@ -137,7 +137,9 @@ void sum_rows(const ChannelGroups& layout, const ChannelGroup& group, int64_t im
               Floats* sums, Floats* products) {
   const GradientStreams<T> own = streams.at(layout.at(group, image));
   for_registers(group, [&]<int Vectors, bool Partial>() {
-    sum_rows<Which, T, Vectors, Partial>(own, layout.rows, layout.row_stride, group.width, mean, sums, products);
+    for_each_piece(layout.rows, [&](int64_t row, int64_t rows) {
+      sum_rows<Which, T, Vectors, Partial>(own.at(row * layout.row_stride), rows, layout.row_stride, group.width, mean, sums, products);
+    });
   });
   if (layout.tail) sum_rows<Which, T, 1, true>(own.at(layout.rows * layout.row_stride), 1, 0, layout.tail, mean, sums, products);
 }

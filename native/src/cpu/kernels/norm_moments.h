@@ -70,9 +70,6 @@ inline void note(Floats shift, Floats sum, Floats square, double count, int begi
   }
 }
 
-// Rows that are summed before they are added to the sums of the others.
-inline constexpr int64_t kRowsAPiece = 1024;
-
 template <class T, int Vectors, bool Partial>
 void find_moments(const ChannelGroups& layout, const ChannelGroup& group, const T* all, int64_t first, int64_t last, Moments& moments) {
   const int64_t rows = layout.rows, stride = layout.row_stride;
@@ -92,9 +89,8 @@ void find_moments(const ChannelGroups& layout, const ChannelGroup& group, const 
   tails.shift[0] = sums.shift[0];
   for (int64_t image = first; image < last; ++image) {
     const T* x = all + layout.at(group, image);
-    // In pieces: a float that has summed many rows takes little of another one.
-    for (int64_t row = 0; row < rows; row += kRowsAPiece)
-      add_rows<T, Vectors, Partial>(x + row * stride, std::min(kRowsAPiece, rows - row), stride, group.width, sums);
+    for_each_piece(rows,
+                   [&](int64_t row, int64_t count) { add_rows<T, Vectors, Partial>(x + row * stride, count, stride, group.width, sums); });
     if (layout.tail) add_rows<T, 1, true>(x + rows * stride, 1, 0, layout.tail, tails);
   }
   const auto images = static_cast<double>(last - first), count = images * static_cast<double>(rows);
