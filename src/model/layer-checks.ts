@@ -19,9 +19,12 @@ export function invalidLayer(layer: string, parameter: string, received: unknown
   })
 }
 
+/** The largest whole number that the engine takes. */
+const MOST = 2 ** 31 - 1
+
 export function wholeNumber(layer: string, parameter: string, value: number, least: number): number {
-  if (!Number.isSafeInteger(value) || value < least || value > 2 ** 31 - 1)
-    throw invalidLayer(layer, parameter, value, `use a whole number of at least ${least}`)
+  if (value > MOST) throw invalidLayer(layer, parameter, value, `use at most ${MOST}`)
+  if (!Number.isSafeInteger(value) || value < least) throw invalidLayer(layer, parameter, value, `use a whole number of at least ${least}`)
   return value
 }
 

@@ -293,6 +293,12 @@ describe('a model that cannot be', () => {
       'layer lstm1: biasInitialiser: received "heNormal"; it has no fan'
     ],
     [
+      'a dilation beyond all images',
+      [conv2d(2, 3, { dilation: 2 ** 31 })],
+      'INVALID_MODEL',
+      'dilation: received 2147483648; use at most 2147483647'
+    ],
+    [
       'a position before the first',
       [imagePositions(), takePosition(-64)],
       'INVALID_MODEL',
