@@ -1,5 +1,5 @@
 import { ArbalestError } from '../errors.js'
-import { NONE, type Value, type ValueId } from '../model/graph.js'
+import { NONE, sameShape, type Value, type ValueId } from '../model/graph.js'
 import type { GraphWriter } from '../model/graph-writer.js'
 import { BYTES, parameterType, typeOf } from './element-types.js'
 import {
@@ -71,11 +71,11 @@ export class Forms {
     return parameter === undefined ? undefined : this.final(this.#values.get(parameter))
   }
 
-  /** The layout of the value of which this is the gradient; undefined where it is none, or nothing is decided. */
+  /** The layout of the value of which this is the gradient; undefined where it is none, or nothing is decided. A layer may be called so, too: then it has another shape. */
   layoutOfGradient(id: ValueId): Layout | undefined {
-    const { name } = this.#values.get(id)
+    const { name, shape } = this.#values.get(id)
     const value = name.endsWith(GRADIENT) ? this.#values.find(withoutGradient(name)) : undefined
-    return value && this.#decided.get(value.id)?.layout
+    return value && sameShape(value.shape, shape) ? this.#decided.get(value.id)?.layout : undefined
   }
 
   /** Values that no operator of this program touches lie plain. */

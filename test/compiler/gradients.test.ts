@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { operatorRows } from '../../src/model/operators/table.js'
 import type { Program } from '../../src/compiler/program.js'
 import { elements, type OperatorKind } from '../../src/model/graph.js'
-import { defineModel, embedding, linear, positions } from '../../src/model/layers.js'
+import { conv2d, defineModel, embedding, flatten, linear, positions } from '../../src/model/layers.js'
 import { resnet } from '../../src/model/zoo/index.js'
 import type { Model } from '../../src/model/model.js'
 import { testedBackends } from '../engine/support/backends.js'
@@ -125,6 +125,11 @@ describe('gradients of any model', () => {
       fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
       fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     })
+
+  it('are the same where a layer is called as a gradient is', () => {
+    const layers = [conv2d(16, 3, { name: 'first' }), flatten({ name: 'first.gradient' }), linear(3)]
+    expect(distance(defineModel({ name: 'called', input: [3, 8, 8], layers }), 4, 1, 'cpu')).to.be.below(1e-4)
+  })
 
   for (const { name: backend, precisions } of testedBackends())
     it(`stay wide under bf16, also where several layers share a parameter: ${backend}`, function () {
