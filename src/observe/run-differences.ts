@@ -9,15 +9,15 @@ export interface OptionDifference {
   readonly values: readonly unknown[]
 }
 
-/** Where a run is recorded and shown does not affect its result. */
-const RECORDS = /^(log|logDir|tensorboard|trace|dashboard|metricsPort)(\.|$)/
+/** Where a run is recorded and shown does not affect its result. `resumeAsGiven` is `checkpoint.resume` once more, and no option. */
+const UNCOMPARED = /^(log|logDir|tensorboard|trace|dashboard|metricsPort|checkpoint\.resumeAsGiven)(\.|$)/
 
 /** The options that differ between runs, in the order in which the runs list them. */
 export function differences(runs: readonly RunOptions[]): OptionDifference[] {
   const flat = runs.map(({ options }) => new Map(flatten(options, '')))
   const paths = new Set(flat.flatMap((options) => [...options.keys()]))
   return [...paths]
-    .filter((option) => !RECORDS.test(option))
+    .filter((option) => !UNCOMPARED.test(option))
     .map((option) => ({ option, values: flat.map((options) => options.get(option)) }))
     .filter(({ values }) => new Set(values.map((value) => JSON.stringify(value))).size > 1)
 }

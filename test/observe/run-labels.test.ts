@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { checkpointSettings } from '../../src/options/checkpoint.js'
+import { differences } from '../../src/observe/run-differences.js'
 import { distinctions } from '../../src/observe/run-labels.js'
 
 describe('what tells runs apart', () => {
@@ -70,5 +72,12 @@ describe('what tells runs apart', () => {
       ''
     ])
     expect(distinctions([])).to.deep.equal([])
+  })
+
+  it('has each option once, by its name', () => {
+    const checkpoints = ['auto', 'runs/a'].map((resume) => ({
+      options: { checkpoint: checkpointSettings({ dir: 'runs', keep: 3, resume }) }
+    }))
+    expect(differences(checkpoints).map(({ option }) => option)).to.deep.equal(['checkpoint.resume'])
   })
 })
