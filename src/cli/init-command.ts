@@ -29,7 +29,7 @@ export const defineInit: DefineCommand = (command, { finish }) => {
     .option('--js', 'write plain JavaScript: arbalest.config.mjs')
     .option('--force', 'replace an existing config')
     .option('--model <name>', 'a model of the zoo (lenet)')
-    .option('--data <name>', 'a data set or a folder of images (digits; tinyshakespeare for gpt, lstm and gru)')
+    .option('--data <name>', 'a data set or a folder of images or texts (digits; tinyshakespeare for gpt, lstm and gru)')
     .action(async (flags: InitFlags) => finish(await runInit(flags)))
 }
 
@@ -77,12 +77,16 @@ function defaultData(model: string): string {
   return ['gpt', 'lstm', 'gru'].includes(model) ? 'tinyshakespeare' : 'digits'
 }
 
-/** A data set by its name, or a folder of images, as `train` takes it. */
+/** A data set by its name, or a folder of images or texts, as `train` takes it. */
 function checkData(data: string): void {
   const isFolder = existsSync(`${data}/`)
   if (isFolder || datasetNames.includes(data)) return
   if (!/[./\\]/.test(data)) throw unknownName('--data', data, datasetNames)
-  throw invalidFlag('--data', data, 'name a data set or a folder of images; a text or a table needs no config: arbalest train --data FILE')
+  throw invalidFlag(
+    '--data',
+    data,
+    'name a data set or a folder of images or texts; a text or a table needs no config: arbalest train --data FILE'
+  )
 }
 
 /** Refuses a published data set whose samples the model does not take: no training could begin with such a config. */
@@ -111,7 +115,7 @@ export default defineConfig({
   // A model of the zoo by its name, or your own: defineModel({ name, input, layers }).
   model: ${JSON.stringify(model)},
 
-  // A data set by its name, a folder of images, or datasetFromArrays({ sample, samples, labels, classes }).
+  // A data set by its name, a folder of images or texts, or datasetFromArrays({ sample, samples, labels, classes }).
   data: ${JSON.stringify(data)},${dataOptions(data, model)
     .map((option) => `\n  // ${option},`)
     .join('')}
@@ -164,6 +168,7 @@ function scheduleOptions({ schedule, milestones, gamma, epochs }: Defaults): str
 /** The options for reading the data set. Digits are generated, and have none. */
 function dataOptions(data: string, model: string): readonly string[] {
   if (data === 'digits') return []
-  if (!datasetNames.includes(data)) return [`images: { size: ${imageSizeOf(model) ?? 224} }`]
+  if (!datasetNames.includes(data))
+    return model === 'text-classifier' ? ['context: 256'] : [`images: { size: ${imageSizeOf(model) ?? 224} }`]
   return ["dataDir: 'data'", ...(textNames.includes(data) ? ['context: 128'] : [])]
 }

@@ -86,6 +86,17 @@ describe('arbalest init', function () {
     expect(dry.lines.find(({ event }) => event === 'started')).to.include({ samples: 6 })
   })
 
+  it('takes a folder of texts', async () => {
+    for (const opinion of ['good', 'bad']) {
+      await mkdir(join(folder.path, 'reviews', opinion), { recursive: true })
+      for (let n = 0; n < 3; n++) await writeFile(join(folder.path, 'reviews', opinion, `${n}.txt`), `${opinion} ${n}`)
+    }
+    expect(await here('init', '--model', 'text-classifier', '--data', './reviews')).to.include({ code: 0 })
+    await uncomment('arbalest.config.ts')
+    const dry = await here('train', '--dry-run', '--learners', '1', '--batch', '2', '--json')
+    expect(dry.code, dry.stderr).to.equal(0)
+  })
+
   it("has the model's own numbers", async () => {
     expect(await here('init', '--model', 'resnet20', '--data', 'cifar-10')).to.include({ code: 0 })
     expect(await written())
