@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { invalidOption, messageOf } from '../errors.js'
 import { builtin } from '../node.js'
 import type { RuleChange } from '../engine/contract.js'
 import { LONGEST_PERIOD } from '../rules/rule.js'
@@ -103,9 +104,15 @@ export function checkedChange(change: unknown): RunChange {
   return checked
 }
 
-/** The arguments of a message as a record keeps them. */
+/** The arguments of a message as a record keeps them. Throws INVALID_OPTION for what is no list, and for what cannot be kept. */
 export function recordedArguments(args: readonly unknown[]): { readonly args: readonly unknown[] } | { readonly packed: string } {
-  return isPlain(args) ? { args } : { packed: builtin.v8().serialize(args).toString('base64') }
+  if (!Array.isArray(args)) throw invalidOption('args', args, 'give a list of arguments')
+  if (isPlain(args)) return { args }
+  try {
+    return { packed: builtin.v8().serialize(args).toString('base64') }
+  } catch (cause) {
+    throw invalidOption('args', args, `send what can be copied and recorded (${messageOf(cause)})`)
+  }
 }
 
 /** The arguments of a recorded message. */

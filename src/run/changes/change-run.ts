@@ -1,5 +1,5 @@
 import type { GroupRule } from '../../engine/contract.js'
-import { ArbalestError, invalidOption } from '../../errors.js'
+import { ArbalestError, invalidOption, thrownByCallback } from '../../errors.js'
 import type { SavedModel } from '../../formats/saved-model.js'
 import type { CentralMeasurement, CentralModel } from '../../protocols/protocols.js'
 import type { PopulationControl } from '../../tuner/population-control.js'
@@ -132,10 +132,17 @@ function changeSchedule({ run, population, training, made }: ChangeableRun, inte
 async function message({ actors }: ChangeableRun, { place, method, ...sent }: ChangeOf<'message'>): Promise<ChangeOutcome> {
   try {
     const outcome = await actors.learners.messageNow(place, method, argumentsOf(sent))
-    return 'error' in outcome ? { error: asError(unpackError(outcome.error)) } : outcome
+    return 'error' in outcome ? ofTheLearner(unpackError(outcome.error)) : outcome
   } catch (error) {
     // Any other error is of an answer that cannot be posted: the method was called.
     if (error instanceof ArbalestError) throw error
-    return { error: asError(error) }
+    return ofTheLearner(error)
   }
+}
+
+/** What came of a learner's method that has thrown, which is code of the user's. */
+function ofTheLearner(thrown: unknown): ChangeOutcome {
+  const error = asError(thrown)
+  thrownByCallback(error)
+  return { error }
 }

@@ -251,12 +251,25 @@ describe('a run that a program changes', () => {
       }
       step() { return this.replica.run(1) }
       exit() { process.exit(4) }
+      fail() { throw new RangeError('of mine') }
+      hide() { return () => 1 }
       sleep() { return new Promise((resolve) => setTimeout(resolve, 8_000)) } }`
     const learner = new URL(`data:text/javascript,${encodeURIComponent(source)}`)
-    await talkedTo({ learner, supervision: { deadline: 2_000 } }, async ({ actors }) => {
+    const codes: string[] = []
+    await talkedTo({ learner, supervision: { deadline: 2_000 } }, async (job) => {
+      const { actors } = job
+      job.on('intervened', ({ error }) => void (error && codes.push(error.code)))
       const replaced = () => actors.supervisor.ask.replace(1)
       await refused('LEARNER_FAILED', replaced, 'learner 2: it cannot be started: RangeError: of mine')
-      const [first, second] = actors.learners<{ exit(): void; sleep(): Promise<void> }>()
+      const [first, second] = actors.learners<{ exit(): void; fail(): void; hide(told?: unknown): unknown; sleep(): Promise<void> }>()
+      await refused('INVALID_OPTION', () => first!.ask.hide(() => 1), 'args: received', 'send what can be copied and recorded')
+      const noList = () => actors.supervisor.ask.message(0, 'hide', undefined as never)
+      await refused('INVALID_OPTION', noList, 'args: received nothing; give a list of arguments')
+      expect(await rejection(first!.ask.fail())).to.have.property('message', 'of mine')
+      expect(await rejection(first!.ask.hide()))
+        .to.have.property('message')
+        .that.contains('could not be cloned')
+      expect(codes).to.deep.equal(['CALLBACK_FAILED', 'CALLBACK_FAILED'])
       await refused('DEADLINE_EXCEEDED', () => first!.ask.sleep(), 'learner 0: sleep: no answer within 2000 ms', 'supervision.deadline')
       await refused('ACTOR_GONE', () => second!.ask.exit(), 'learner 1: exit: it has died of this message', 'another has taken its place')
     })
