@@ -87,6 +87,21 @@ describe('an actor of the user’s own', () => {
     )
   })
 
+  it('is named where it starts no learner, and where it answers nonsense', async () => {
+    const built = new URL('../../src/actors/index.js', import.meta.url).href
+    const own = (methods: string) => {
+      const source = `import { Supervisor } from '${built}'; export default class extends Supervisor { ${methods} }`
+      return new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+    }
+    const none = async () => (await trainManyRounds({ supervisor: own('start() {}') })).finished
+    await refused('INVALID_OPTION', none, 'supervisor: received "data:', 'no learner has started; let it await super.start()')
+    const nonsense = own('replaceNow() { return [] } messageNow() { return 5 }')
+    await talkedTo({ supervisor: nonsense, learners: 1 }, async ({ actors }) => {
+      await refused('INVALID_OPTION', () => actors.supervisor.ask.replace(0), 'its method replaceNow answers []; let it answer the number')
+      await refused('INVALID_OPTION', () => actors.supervisor.ask.message(0, 'any', []), 'its method messageNow answers 5')
+    })
+  })
+
   it('goes on where its train answers something else once the learners rest, however early they shall rest', async () => {
     const built = new URL('../../src/actors/index.js', import.meta.url).href
     const source = `import { Supervisor } from '${built}'
