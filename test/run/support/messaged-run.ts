@@ -79,10 +79,10 @@ async function killedRun(folder: string, { seed, checkpoints }: Kill): Promise<v
   const closed = once(child, 'close')
   const awaited = new Set(REMEMBERED)
   let written = 0
-  // A checkpoint is told of while the next one may be under way.
+  // A checkpoint is told of while the next one may be under way, and the first one may have been begun before the last of the changes.
   for await (const line of createInterface({ input: child.stdout })) {
     if (line !== 'checkpoint') awaited.delete(line)
-    else if (awaited.size === 0 && ++written === checkpoints) child.kill('SIGKILL')
+    else if (awaited.size === 0 && ++written > checkpoints) child.kill('SIGKILL')
   }
   const [code, signal] = (await closed) as [number | null, string | null]
   expect([code, signal]).to.deep.equal([null, 'SIGKILL'])
