@@ -23,7 +23,8 @@ export function invalidLayer(layer: string, parameter: string, received: unknown
 const MOST = 2 ** 31 - 1
 
 export function wholeNumber(layer: string, parameter: string, value: number, least: number): number {
-  if (value > MOST) throw invalidLayer(layer, parameter, value, `use at most ${MOST}`)
+  // What a JavaScript caller gives may be anything, and a symbol cannot be compared.
+  if (typeof value === 'number' && value > MOST) throw invalidLayer(layer, parameter, value, `use at most ${MOST}`)
   if (!Number.isSafeInteger(value) || value < least) throw invalidLayer(layer, parameter, value, `use a whole number of at least ${least}`)
   return value
 }
