@@ -269,7 +269,7 @@ export class LearnerSlot {
     this.close()
   }
 
-  /** Of those that take the place of none that has failed. */
+  /** As `#spawn`, for a learner that succeeds none that has failed: rejects with LEARNER_FAILED, since another attempt would fail, too. */
   async #spawnFirst(learner: number): Promise<Occupant> {
     try {
       return await this.#spawn(learner)

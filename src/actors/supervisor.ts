@@ -346,7 +346,7 @@ function answerOf(outcome: MessageOutcome): unknown {
 function rejectionAt(signal: AbortSignal | undefined): { readonly promise: Promise<never>; readonly end: () => void } {
   const { promise, reject } = deferred<never>()
   const refuse = () => reject(new ArbalestError('ABORTED', 'learners: the run was stopped while they started'))
-  // There may be nobody who waits.
+  // A rejection that nobody awaits would end the process.
   promise.catch(() => {})
   if (signal?.aborted) refuse()
   signal?.addEventListener('abort', refuse, { once: true })

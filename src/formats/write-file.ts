@@ -80,7 +80,7 @@ export async function writeAll(handle: FileHandle, { buffer, byteOffset, byteLen
 }
 
 /**
- * Opens a file that is written in this thread while a run goes on. A pipe that nobody reads is refused: its opening would wait for ever. A pipe is opened for writing alone: otherwise this process
+ * Opens a file that is written in this thread while a run goes on. A pipe that nobody reads is refused: to open it would wait for ever. A pipe is opened for writing alone: otherwise this process
  * would count as its reader, and a write would wait for ever once the other reader has gone. Throws the system's error.
  */
 export function openRecord(path: string, flags: 'a+' | 'w'): number {

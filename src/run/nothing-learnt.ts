@@ -18,7 +18,7 @@ export function nothingLearnt(
   const { r2 } = testMetrics ?? {}
   if (r2 !== undefined && r2 <= 0)
     return `R2 is not above 0, which the mean of the targets as the answer to every sample has: the model has learnt nothing that the test samples show; ${ADVICE}`
-  // A model that weighs its classes answers the most frequent one less often than would be right most often. Tokens of a text are no classes of samples.
+  // Class weights favour rare classes at the cost of accuracy. Tokens of a text are no classes of samples.
   if (classWeights || testAccuracy === null || !test.labels || test.stride !== undefined) return undefined
   const { label, share } = mostFrequent(test.labels.filter((each) => each !== NO_CLASS))
   // Where all samples are of one class, nothing can be told from them.

@@ -95,7 +95,7 @@ export class ChildSupervisor implements Children {
 
   async stop({ deadline }: { readonly deadline?: number } = {}): Promise<void> {
     this.#closed = true
-    // The deadlines of those that have not started pass together.
+    // Children that have not started are stopped at the same time, so that their deadlines are not added up.
     for (const child of this.#children.values()) if (child.starting) void child.stop(deadline)
     for (const child of [...this.#children.values()].reverse()) {
       const reason = await child.stop(deadline)

@@ -10,7 +10,7 @@
 namespace arbalest {
 namespace {
 
-// The windows that vectors share take as many bytes together as this part of a vector, but at least and at most so many.
+// The bytes of all windows that vectors share: this part of a vector, within these bounds.
 constexpr size_t kPart = 8, kMost = size_t{64} << 20, kLeast = size_t{192} << 10;
 
 // Those that a vector has of its own.
