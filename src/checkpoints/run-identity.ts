@@ -16,10 +16,11 @@ export type RunIdentity = Readonly<Record<string, string>>
 const MEANING = 'data (its meaning)'
 
 /** What the numbers of a data set stand for: a file may have changed to other classes, or other means of its columns, of the same shapes. */
-function meaningOf({ classNames, encoding }: Dataset): Group {
+function meaningOf({ classNames, encoding, augmentation: { mixup = 0, cutmix = 0 } }: Dataset): Group {
   const tokenizer = encoding && 'tokenizer' in encoding && encoding.tokenizer
   const ofTokenizer = tokenizer && { tokenizer: hashOf(JSON.stringify(tokenizer)) }
-  return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null }
+  const mixing = { ...(mixup > 0 && { mixup }), ...(cutmix > 0 && { cutmix }) }
+  return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null, ...mixing }
 }
 
 /** The options of a reader, whose values need only be such as can be posted to a thread; null where they have no JSON, as big whole numbers. */
@@ -70,11 +71,7 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
     valuesOf((option) => recordedValue(folder, recorded, option)),
     valuesOf((option) => JSON.parse(now[option]!) as unknown)
   ).map(({ option, was, is }) =>
-    invalidOption(
-      option,
-      is,
-      `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
-    )
+    invalidOption(option, is, `the checkpoint ${folder} was made with ${shownOrNone(was)}: use that, or another folder of checkpoints`)
   )
   const changed = differing.includes('data') ? [] : changedData(folder, recorded, now)
   const all = [...refusals, ...changed]
@@ -92,13 +89,17 @@ function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): r
   if (first) {
     const more = others.length > 0 ? `, and ${others.length} more` : ''
     return refused(
-      `its ${first.path.slice(1)} is ${shown(first.is)}, where the checkpoint ${folder} was made with ${shown(first.was)}${more}`
+      `its ${first.path.slice(1)} is ${shownOrNone(first.is)}, where the checkpoint ${folder} was made with ${shownOrNone(first.was)}${more}`
     )
   }
   const isOther = recorded[CONTENT] !== undefined && recorded[CONTENT] !== now[CONTENT]
   return isOther
     ? refused(`the checkpoint ${folder} was made with other samples, or with another preparation of them, of this name and shape`)
     : []
+}
+
+function shownOrNone(value: unknown): string {
+  return value === undefined || value === null ? 'none' : shown(value)
 }
 
 /** An option that has two values. */

@@ -1,4 +1,4 @@
-import { BORDERS, FLIPS, mostCutout, mostPadding, type Augmentation } from '../model/augmentation.js'
+import { BORDERS, FLIPS, mixes, MOST_MIXING, mostCutout, mostPadding, type Augmentation } from '../model/augmentation.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions } from '../schema/group.js'
 import { kind, list, oneOf, real, text, whole } from '../schema/values.js'
@@ -77,7 +77,9 @@ const arrayOptions = group({
       padding: required(whole()),
       border: option(oneOf(BORDERS)),
       flip: required(kind<Augmentation['flip']>((value) => FLIPS.includes(value as Augmentation['flip']), "true, false or 'alternate'")),
-      cutout: option(whole())
+      cutout: option(whole()),
+      mixup: option(real({ min: 0, max: MOST_MIXING })),
+      cutmix: option(real({ min: 0, max: MOST_MIXING }))
     })
   )
 })
@@ -128,7 +130,7 @@ function refuseContradictions(options: Checked, faults: Faults): void {
 
 function refuseAugmentation({ augmentation, sample, label, target }: Checked, faults: Faults): void {
   if (!augmentation) return
-  const { padding, border, flip, cutout = 0 } = augmentation
+  const { padding, border, flip, cutout = 0, cutmix = 0 } = augmentation
   if (label && (padding > 0 || flip) && String(label) !== String(sample.slice(1)))
     faults.refuse('augmentation', augmentation, 'leave it out, or give each pixel a label: it would move the samples, and not their labels')
   if (target?.length === 3 && (padding > 0 || flip))
@@ -143,5 +145,17 @@ function refuseAugmentation({ augmentation, sample, label, target }: Checked, fa
   const largest = sample.length === 3 ? mostCutout(sample) : 0
   if (cutout > largest)
     faults.refuse('augmentation.cutout', cutout, `use a whole number from 0 to ${largest} for samples of (${sample.join(', ')})`)
+  if (mixes(augmentation) && (sample.length !== 3 || label))
+    faults.refuse(
+      'augmentation',
+      augmentation,
+      `leave mixup and cutmix out: only ${label ? 'images that have one label' : '(C, H, W) samples'} are mixed`
+    )
+  if (cutmix > 0 && target?.length === 3)
+    faults.refuse(
+      'augmentation.cutmix',
+      cutmix,
+      'leave it out: it would move parts of the samples, and not of their targets, which are images too'
+    )
   if (flip && sample.length !== 3) faults.refuse('augmentation.flip', flip, 'use false: only (C, H, W) samples are mirrored')
 }

@@ -4,7 +4,7 @@ import { GraphWriter } from './graph-writer.js'
 import { LayerOperators } from './layer-operators.js'
 import { checkModel, takesTokens, type Model } from './model.js'
 import type { Mode } from './operators/layer-writer.js'
-import { loading, type LoadOptions } from './operators/engine-operators.js'
+import { loading, loadsMixed, type LoadOptions } from './operators/engine-operators.js'
 import { addLoss, addTarget, checkClassification } from './operators/losses.js'
 import { atOnce, type Pieces } from '../turns.js'
 
@@ -64,7 +64,7 @@ export function* buildGraphInPieces(
   yield
   layers.checkFrozen()
   if (mode === 'statistics') layers.foldStatistics()
-  const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
+  const target = mode === 'predict' ? NONE : addTarget(writer, model, output, loadsMixed(mode, load))
   const isMeasured = mode === 'train' || mode === 'evaluate'
   const loss = !isMeasured
     ? {}
@@ -72,7 +72,7 @@ export function* buildGraphInPieces(
       ? addCustomLoss(writer, output)
       : addLoss(writer, model, { output, target }, { training: mode === 'train', topK })
   const { values, operators } = writer.graph(model.name, batch, {})
-  const loads = loading(model.input, mode, load, [input, target])
+  const loads = loading([batch, ...model.input], mode, load, [input, target])
   return {
     name: model.name,
     batch,

@@ -10,7 +10,8 @@ import { tableOptions } from '../data/tables/table-options.js'
 import { foundAt } from '../formats/file-errors.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
-import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
+import { MOST_MIXING } from '../model/augmentation.js'
+import { either, kind, oneOf, real, text, whole, type Schema } from '../schema/values.js'
 import { datasetFault, isDataset } from './dataset-fault.js'
 
 const datasetOrPath: Schema<Dataset | string> = either(
@@ -69,6 +70,18 @@ export const dataOptions = {
   }),
   /** How the images of a folder become samples. */
   images: option(imageOptions, { default: {} }),
+  /** Blends images of a batch in pairs, each with a share drawn from Beta(mixup, mixup), and their targets with them, instead of the data's own `augmentation.mixup`; 0.2 is usual. */
+  mixup: option(real({ min: 0, max: MOST_MIXING }), {
+    text: 'blend images of a batch in pairs, by shares drawn from Beta(mixup, mixup)',
+    flag: '--mixup <number>',
+    otherwise: "0, or the data's own"
+  }),
+  /** Lays a rectangle of each image of a pair over the other, and mixes their targets by its area, instead of the data's own `augmentation.cutmix`; 1 is usual. Beside `mixup` each pair takes one of the two. */
+  cutmix: option(real({ min: 0, max: MOST_MIXING }), {
+    text: 'lay rectangles of images of a batch over one another, of areas drawn from Beta(cutmix, cutmix)',
+    flag: '--cutmix <number>',
+    otherwise: "0, or the data's own"
+  }),
   /** How a table, or texts with labels, become samples. */
   table: option(tableOptions, { default: {} })
 }

@@ -100,6 +100,13 @@ describe('A run that differs from the checkpoint that it would resume', () => {
       .to.include('its classNames[0] is "9"')
       .and.include('"0", and 9 more: use')
     expect(messageOf({ classNames: names.toReversed(), classes: 11 }, before)).to.match(/^data\.classes: received 11; [^;]*$/)
+    const mixed = (mixup: number): Partial<Dataset> => ({ augmentation: { ...data.augmentation, mixup } })
+    expect(messageOf(mixed(0.2), before))
+      .to.include('its mixup is 0.2, where')
+      .and.include('with none:')
+    expect(messageOf({}, identityOfData(mixed(0.2))))
+      .to.include('its mixup is none, where')
+      .and.include('with 0.2:')
     const table = (mean: number): Partial<Dataset> => ({
       encoding: {
         kind: 'table',

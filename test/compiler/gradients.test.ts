@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import type { LoadOptions } from '../../src/model/graph-builder.js'
 import { operatorRows } from '../../src/model/operators/table.js'
 import type { Program } from '../../src/compiler/program.js'
 import { elements, type OperatorKind } from '../../src/model/graph.js'
@@ -16,13 +17,14 @@ import { randomTokenModel } from './support/random-token-model.js'
 import { numbers, TrainingStep } from './support/training-step.js'
 
 const PLAIN = { backend: 'reference', precision: 'f64' } as const
+const MIXED = { load: { mixup: 1 } } as const
 
 /**
  * Compares the gradient of every parameter, along a random direction of that parameter, with central differences. A step that meets a
  * kink of a ReLU or of max pooling is wrong by itself: a gradient is right where it agrees for one of two widths.
  */
-function checkGradients(model: Model, batch: number, seed: number): Program {
-  const step = new TrainingStep(model, batch, seed, PLAIN)
+function checkGradients(model: Model, batch: number, seed: number, options: { readonly load?: LoadOptions } = {}): Program {
+  const step = new TrainingStep(model, batch, seed, { ...PLAIN, ...options })
   try {
     const gradients = step.gradients()
     for (const { name, shape, canonical } of step.program.parameters.parameters) {
@@ -47,8 +49,17 @@ function checkGradients(model: Model, batch: number, seed: number): Program {
 }
 
 /** How far the gradients of a backend in f32 are from those of the plain reference in doubles, as a share of their length. */
-function distance(model: Model, batch: number, seed: number, backend: 'cpu' | 'reference'): number {
-  const steps = [new TrainingStep(model, batch, seed, PLAIN), new TrainingStep(model, batch, seed, { backend, precision: 'f32' })] as const
+function distance(
+  model: Model,
+  batch: number,
+  seed: number,
+  backend: 'cpu' | 'reference',
+  options: { readonly load?: LoadOptions } = {}
+): number {
+  const steps = [
+    new TrainingStep(model, batch, seed, { ...PLAIN, ...options }),
+    new TrainingStep(model, batch, seed, { backend, precision: 'f32', ...options })
+  ] as const
   try {
     const [plain, ours] = [steps[0].gradients(), steps[1].gradients()]
     // Behind ReLUs that are all shut every gradient is 0.
@@ -100,7 +111,8 @@ describe('gradients of any model', () => {
     fc.assert(fc.property(anyTokenStep, agree), { seed: 20, numRuns: 40 })
     fc.assert(fc.property(anyDepthwiseStep, agree), { seed: 20, numRuns: 40 })
     fc.assert(fc.property(anyRecurrentStep, agree), { seed: 20, numRuns: 40 })
-    const own = (kind: string): boolean => !['add', 'multiply', 'reshape'].includes(kind)
+    // The gradient of soft targets is made in the forward pass.
+    const own = (kind: string): boolean => !['add', 'multiply', 'reshape', 'softTargetCrossEntropy'].includes(kind)
     const differentiated = [...operatorRows()].filter(([, { gradient, lossGradient }]) => gradient ?? lossGradient)
     const everyKind = differentiated.map(([kind]) => kind).filter(own)
     expect(everyKind).to.include.members(['conv2d', 'softmaxCrossEntropy'])
@@ -114,6 +126,13 @@ describe('gradients of any model', () => {
   for (const shortcut of ['A', 'B'] as const)
     it(`agree with finite differences: a ResNet of 8 layers, shortcut ${shortcut}`, () => {
       checkGradients(resnet({ input: [3, 8, 8], classes: 5 }, { depth: 8, shortcut }), 3, 1)
+    })
+
+  for (const options of [{}, { labelSmoothing: 0.2 }, { labelSmoothing: 0.1, classWeights: [0, 0.5, 1, 2, 1.5] }])
+    it(`agree with finite differences where targets are shares of classes: ${JSON.stringify(options)}`, () => {
+      const model = { ...resnet({ input: [3, 8, 8], classes: 5 }, { depth: 8, shortcut: 'A' }), ...options }
+      checkGradients(model, 3, 1, MIXED)
+      for (const backend of ['reference', 'cpu'] as const) expect(distance(model, 3, 1, backend, MIXED), backend).to.be.below(1e-4)
     })
 
   for (const backend of ['reference', 'cpu'] as const)

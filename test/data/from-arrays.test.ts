@@ -169,6 +169,11 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'augmentation.cutout', { ...IMAGES, augmentation: { padding: 0, flip: false, cutout: 3 } }],
     ['INVALID_OPTION', 'augmentation.cutout', { ...IMAGES, augmentation: { padding: 0, flip: false, cutout: 0.5 } }],
     ['INVALID_OPTION', 'augmentation.cutout', { ...CURVE, augmentation: { padding: 0, flip: false, cutout: 1 } }],
+    ['INVALID_OPTION', 'augmentation.mixup', { ...IMAGES, augmentation: { padding: 0, flip: false, mixup: 2.5 } }],
+    ['INVALID_OPTION', 'augmentation.cutmix', { ...IMAGES, augmentation: { padding: 0, flip: false, cutmix: -1 } }],
+    ['INVALID_OPTION', 'augmentation', { ...CURVE, augmentation: { padding: 0, flip: false, mixup: 1 } }],
+    ['INVALID_OPTION', 'augmentation', { ...PIXELS, augmentation: { padding: 0, flip: false, mixup: 1 } }],
+    ['INVALID_OPTION', 'augmentation.cutmix', { ...MASKS, augmentation: { padding: 0, flip: false, cutmix: 1 } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...IMAGES, augmentation: { padding: 0, flip: 'always' } }]
   ]
   faults.forEach(([code, words, options], i) => {

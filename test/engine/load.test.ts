@@ -5,7 +5,7 @@ import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
 import { deviations, expectNone } from './support/magnitudes.js'
 import { activation, elements, generator, label as labelOf, type OperatorCase } from './support/operator-case.js'
-import { loaded, type LoadAttributes, type Samples } from './support/load-oracle.js'
+import { loaded, mixOf, type LoadAttributes, type Samples } from './support/load-oracle.js'
 
 const SEED = 11
 const COUNT = 37
@@ -144,6 +144,71 @@ function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadC
   }
 }
 
+const MIXTURES: readonly LoadCase[] = [
+  { name: 'blended', sample: [3, 5, 4], bytes: true, attributes: { ...PLAIN, shuffled: 1, mixup: 0.4 } },
+  { name: 'with rectangles of others', sample: [17, 8, 6], bytes: false, attributes: { ...PLAIN, cutmix: 1 } },
+  {
+    name: 'changed in every way',
+    sample: [3, 8, 9],
+    bytes: true,
+    attributes: {
+      padding: 2,
+      border: 1,
+      flip: 1,
+      cutout: 3,
+      mixup: 2,
+      cutmix: 0.5,
+      shuffled: 1,
+      mean: [0.5, 0.4, 0.3],
+      std: [0.2, 0.3, 0.4]
+    }
+  }
+]
+
+/** Runs `load` of images that are mixed, and compares: classes become shares of 10 classes, of which the data has 9; targets are mixed as they are. */
+function mixtureFaultsOf(
+  backend: EngineBackend,
+  precision: Precision,
+  layout: string | null,
+  each: LoadCase,
+  size: number,
+  classes: boolean
+): string[] {
+  const data = samplesOf(each)
+  const dataset = engine.createDataset({ ...data, ...(classes ? { labels, classes: 9 } : { target: [3], targets }) })
+  const wide = classes ? 10 : 3
+  const use = useOf(each, size, activation(size, wide))
+  const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
+  const [, height, width] = each.sample as [number, number, number]
+  const targetOf = (index: number): number[] =>
+    Array.from({ length: wide }, (_, k) => (classes ? Number(labels[index] === k) : targets[3 * index + k]!))
+  try {
+    return [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+      const alone = Array.from({ length: size }, (_, i) => loaded(data, each.attributes, SEED, position + i))
+      const mixed = alone.map(({ x, index }, n) => {
+        const partner = alone[size - 1 - n]!
+        const { own, blends, takes } = mixOf(each.attributes, SEED, position + Math.min(n, size - 1 - n), height, width)
+        const pixel = (value: number, i: number): number => {
+          if (blends) return own * value + (1 - own) * partner.x[i]!
+          return takes(Math.floor(i / width) % height, i % width) ? partner.x[i]! : value
+        }
+        const others = targetOf(partner.index)
+        return { x: x.map(pixel), target: targetOf(index).map((value, k) => own * value + (1 - own) * others[k]!) }
+      })
+      const expected = {
+        x: Float64Array.from(mixed.flatMap(({ x }) => x)),
+        target: Float64Array.from(mixed.flatMap(({ target }) => target))
+      }
+      const { outputs, faults } = bound.run({}, position)
+      const magnitudes = { x: expected.x.map((value) => Math.abs(value) + 1), target: expected.target.map((value) => Math.abs(value) + 1) }
+      return [...deviations(use, outputs, expected, magnitudes, precision === 'bf16' ? 1e-2 : 1e-5), ...faults]
+    })
+  } finally {
+    bound.release()
+    engine.release(dataset)
+  }
+}
+
 describe('load', () => {
   for (const { name: backend, precisions } of testedBackends()) {
     for (const precision of backend === 'cpu' ? (['f32', 'bf16'] as const) : precisions) {
@@ -167,6 +232,12 @@ describe('load', () => {
             return [1, 5].flatMap((size) => [true, false].flatMap((classes) => faultsOf(backend, precision, layout, each, size, classes)))
           })
           expectNone(faults)
+        })
+
+        it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} mixes images of a batch in pairs`, () => {
+          const both = (each: LoadCase, size: number): string[] =>
+            [true, false].flatMap((classes) => mixtureFaultsOf(backend, precision, layout, each, size, classes))
+          expectNone(MIXTURES.flatMap((each) => [2, 5].flatMap((size) => both(each, size))))
         })
       }
     }
@@ -228,6 +299,40 @@ describe('load', () => {
           bound.release()
           engine.release(dataset)
         }
+      }
+    })
+
+  it('draws shares of Beta(a, a), which lie the nearer to 0 and 1 the smaller a is', () => {
+    for (const mixup of [0.2, 1, 2]) {
+      const shares = Array.from({ length: 4000 }, (_, position) => mixOf({ ...PLAIN, mixup }, SEED, position, 1, 1).own)
+      const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length
+      const variance = shares.reduce((sum, share) => sum + (share - mean) ** 2, 0) / shares.length
+      expect(mean).to.be.closeTo(0.5, 0.03)
+      expect(variance).to.be.closeTo(1 / (4 * (2 * mixup + 1)), 0.01)
+    }
+  })
+
+  for (const { name: backend } of testedBackends())
+    it(`${backend} refuses to mix what has class numbers as targets, or more classes than the program`, () => {
+      const [each] = MIXTURES
+      const dataset = engine.createDataset({ ...samplesOf(each!), labels, classes: 9 })
+      const running = (target: OperatorCase['outputs'][string]) => () => {
+        const bound = new BoundOperator(backend, 'f32', useOf(each!, 2, target), { dataset })
+        try {
+          bound.run({}, 0)
+        } finally {
+          bound.release()
+        }
+      }
+      try {
+        expect(running(labelOf(9, 2)))
+          .to.throw('class numbers as the target of images that are mixed')
+          .with.property('code', 'INVALID_PROGRAM')
+        expect(running(activation(2, 8)))
+          .to.throw()
+          .with.property('code', 'SHAPE_MISMATCH')
+      } finally {
+        engine.release(dataset)
       }
     })
 

@@ -1,5 +1,12 @@
 import { expect } from 'chai'
-import { type LoadOptions, type Mode, buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
+import {
+  type BuildOptions,
+  type LoadOptions,
+  type Mode,
+  buildGraph,
+  parameterCount,
+  predictionGraph
+} from '../../src/model/graph-builder.js'
 import { parametersOf, sameShape, type Graph, type Value } from '../../src/model/graph.js'
 import {
   avgPool2d,
@@ -123,6 +130,28 @@ describe('buildGraph', () => {
     expect(attributes('train')).to.deep.equal({ padding: 2, border: 1, flip: 2, cutout: 3, mean: [0.5], std: [0.2], shuffled: 1 })
     expect(attributes('statistics')).to.deep.equal(attributes('train'))
     expect(attributes('evaluate')).to.deep.equal({ padding: 0, border: 0, flip: 0, mean: [0.5], std: [0.2], shuffled: 0 })
+  })
+
+  it('takes shares of classes as targets where images are mixed, in training only', () => {
+    const load: LoadOptions = { mixup: 0.4, cutmix: 1 }
+    const mixed = (mode: 'train' | 'statistics' | 'evaluate') => buildGraph(model, { batch: 2, mode, load })
+    const targetOf = ({ values, named }: ReturnType<typeof mixed>) => values[named.target!]!
+    for (const mode of ['train', 'statistics'] as const) {
+      expect(mixed(mode).operators[0]!.attributes).to.include({ mixup: 0.4, cutmix: 1 })
+      expect(targetOf(mixed(mode))).to.deep.include({ type: 'float', shape: [2, targetOf(mixed(mode)).shape.at(-1)] })
+    }
+    expect(mixed('evaluate').operators[0]!.attributes).not.to.have.any.keys('mixup', 'cutmix')
+    expect(targetOf(mixed('evaluate'))).to.deep.include({ type: 'integer', shape: [2] })
+    const refuses = (of: Model, options: BuildOptions, words: string): void => {
+      expect(() => buildGraph(of, options))
+        .to.throw(words)
+        .with.property('code', 'INVALID_OPTION')
+    }
+    refuses(model, { batch: 1, mode: 'train', load }, 'load.mixup: received 0.4; use a batch of at least 2')
+    refuses(model, { batch: 2, mode: 'train', load: { cutmix: 3 } }, 'load.cutmix: received 3')
+    refuses(defineModel({ name: 'line', input: [3], layers: [linear(2)] }), { batch: 2, mode: 'train', load }, 'only images (C, H, W)')
+    const pixels = defineModel({ name: 'pixels', input: [1, 4, 4], layers: [conv2d(2, 1), imagePositions()] })
+    refuses(pixels, { batch: 2, mode: 'train', load }, 'leave mixup and cutmix out')
   })
 
   it('takes targets of the output’s shape for the mean squared error', () => {

@@ -12,6 +12,7 @@ import { PHOTO_CLASSES, writePhotos } from '../data/support/photos.js'
 import { refused } from '../support/codes.js'
 import { itSeldom } from '../support/seldom.js'
 import { openDataForModel } from '../../src/data/data-for-model.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import { imageFolder } from '../../src/data/datasets.js'
 import { loadModel } from '../../src/trained/load-model.js'
 
@@ -102,6 +103,34 @@ describe('Training on a folder of images', function () {
     const { events, finished } = await trained({ model: plain, data: folder.path, images: GENTLE, batch: 7, until: { steps: 9 } })
     expect(events[0]).to.include({ event: 'started', samples: 30 * PHOTO_CLASSES.length })
     expect(finished.iterations).to.equal(9)
+  })
+
+  it('mixes the images of a batch, on the CPU and on a device alike', async () => {
+    const lossOf = async (options: Partial<TrainOptions>): Promise<number> => {
+      const run = { model: plain, data: photos, batch: 7, learners: 1, until: { steps: 12 } }
+      return (await trained({ ...run, ...options })).finished.testLoss
+    }
+    const mixing = { mixup: 0.4, cutmix: 1 }
+    const [alone, mixed, onDevice] = [await lossOf({}), await lossOf(mixing), await lossOf({ ...mixing, backend: 'cuda-host' as 'cuda' })]
+    expect(mixed).to.be.greaterThan(alone * 1.001)
+    expect(onDevice / mixed).to.be.closeTo(1, 1e-4)
+    expect(await lossOf({ data: { ...photos, augmentation: { ...photos.augmentation, ...mixing } } })).to.equal(mixed)
+    expect(await lossOf({ data: folder.path, images: GENTLE, ...mixing })).to.equal(mixed)
+  })
+
+  it('refuses to mix what has no pairs, or is no image of one class', async () => {
+    await refused('INVALID_OPTION', () => trained({ data: photos, batch: 1, mixup: 1 }), 'mixup: received 1; use a batch of at least 2')
+    const features = datasetFromArrays({ sample: [2], samples: new Float32Array(40), labels: new Int32Array(20), classes: 2 })
+    await refused(
+      'INVALID_OPTION',
+      () => trained({ model: 'mlp', data: features, cutmix: 1 }),
+      'cutmix: received 1',
+      'are no images (C, H, W)'
+    )
+    const pixels = { sample: [3, 2, 2], samples: new Uint8Array(240), label: [2, 2], labels: new Int32Array(80), classes: 2 }
+    await refused('INVALID_OPTION', () => trained({ data: datasetFromArrays(pixels), mixup: 1 }), 'mixup: received 1', 'each pixel')
+    const masks = { sample: [3, 2, 2], samples: new Uint8Array(240), target: [1, 2, 2], targets: new Float32Array(80) }
+    await refused('INVALID_OPTION', () => trained({ data: datasetFromArrays(masks), cutmix: 1 }), 'cutmix: received 1', 'are images too')
   })
 
   itSeldom('goes on from a checkpoint with the very batches that a run in one piece has', async () => {

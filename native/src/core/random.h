@@ -35,6 +35,7 @@ enum RandomStream : uint64_t {
   kRead = 5,
   kFlip = 6,
   kCutout = 7,
+  kMix = 8,
   kFirstOperator = 1024
 };
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/everywhere.h"
+#include "core/everywhere.h"
 #if defined(__CUDACC__)
 #include <cooperative_groups.h>
 #endif

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/everywhere.h"
+#include "core/everywhere.h"
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #else

@@ -1,7 +1,7 @@
 // Parts of a launch, side by side, each from its `first` on: a table among the launch's arguments.
 #pragma once
 
-#include "cuda/everywhere.h"
+#include "core/everywhere.h"
 
 namespace arbalest::cuda {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "core/everywhere.h"
 #include "core/tensor.h"
-#include "cuda/everywhere.h"
 
 namespace arbalest::cuda {
 

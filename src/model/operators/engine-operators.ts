@@ -1,5 +1,5 @@
 import { invalidOption } from '../../errors.js'
-import { BORDERS, FLIPS, mostCutout, mostPadding, type Augmentation } from '../augmentation.js'
+import { BORDERS, FLIPS, mixes, MOST_MIXING, mostCutout, mostPadding, type Augmentation } from '../augmentation.js'
 import type { Attributes, NoAttributes, Operator, ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Mode } from './layer-writer.js'
@@ -12,6 +12,8 @@ type LoadAttributes = {
   readonly border: number
   readonly flip: number
   readonly cutout?: number
+  readonly mixup?: number
+  readonly cutmix?: number
   readonly mean: readonly number[]
   readonly std: readonly number[]
   readonly shuffled: number
@@ -19,7 +21,7 @@ type LoadAttributes = {
 
 declare module '../graph.js' {
   interface Operators {
-    /** -> x, target */
+    /** -> x, target: class numbers or numbers; where images are mixed, class numbers become shares of classes (N,K) */
     load: LoadAttributes
     /** x, ... -> y, ...: the same tensors in another layout or element type; several where the backend reorders them together */
     reorder: NoAttributes
@@ -55,11 +57,21 @@ defineOperators({
   settle: {}
 })
 
-/** The operator that loads a batch of samples of a shape. Throws INVALID_OPTION. */
+/** Whether a mode changes the samples that it loads. */
+function augments(mode: Mode): boolean {
+  return mode !== 'evaluate'
+}
+
+/** Whether a step loads mixed images, with shares of classes instead of class numbers. */
+export function loadsMixed(mode: Mode, options: LoadOptions): boolean {
+  return augments(mode) && mixes(options)
+}
+
+/** The operator that loads a batch of samples of a shape (N, ...sample). Throws INVALID_OPTION. */
 export function loading(
-  sample: readonly number[],
+  [batch, ...sample]: readonly number[],
   mode: Mode,
-  { padding = 0, border = 'zeros', flip = false, cutout = 0, mean = [], std = [], shuffled = true }: LoadOptions,
+  { padding = 0, border = 'zeros', flip = false, cutout = 0, mixup = 0, cutmix = 0, mean = [], std = [], shuffled = true }: LoadOptions,
   outputs: readonly ValueId[]
 ): Operator {
   if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
@@ -72,6 +84,13 @@ export function loading(
     )
   if (!Number.isSafeInteger(cutout) || cutout < 0 || cutout > mostCutout(sample))
     throw invalidOption('load.cutout', cutout, `use a whole number from 0 to ${mostCutout(sample)}, the shorter side of an image (C, H, W)`)
+  for (const [name, most] of Object.entries({ mixup, cutmix })) {
+    if (typeof most !== 'number' || !(most >= 0 && most <= MOST_MIXING))
+      throw invalidOption(`load.${name}`, most, `use a number above 0, up to ${MOST_MIXING}, or 0 for none`)
+    if (most > 0 && sample.length !== 3) throw invalidOption(`load.${name}`, most, 'leave it out: only images (C, H, W) are mixed')
+    if (most > 0 && batch === 1 && augments(mode))
+      throw invalidOption(`load.${name}`, most, 'use a batch of at least 2, or leave it out: the images of a batch are mixed in pairs')
+  }
   if (!BORDERS.includes(border)) throw invalidOption('load.border', border, `use ${BORDERS.join(' or ')}`)
   if (!FLIPS.includes(flip)) throw invalidOption('load.flip', flip, "use true, false or 'alternate'")
   if (border === 'reflect' && padding > mostPadding(sample, border))
@@ -84,12 +103,14 @@ export function loading(
     if (![0, 1, sample.length === 3 ? sample[0] : 1].includes(list.length) || !list.every(Number.isFinite))
       throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(sample)}`)
   if (std.includes(0)) throw invalidOption('load.std', std, 'use numbers other than 0')
-  const augmented = mode !== 'evaluate'
+  const augmented = augments(mode)
   const attributes = {
     padding: augmented ? padding : 0,
     border: augmented && padding > 0 ? BORDERS.indexOf(border) : 0,
     flip: augmented ? FLIPS.indexOf(flip) : 0,
     ...(augmented && cutout > 0 && { cutout }),
+    ...(augmented && mixup > 0 && { mixup }),
+    ...(augmented && cutmix > 0 && { cutmix }),
     mean,
     std,
     shuffled: augmented && shuffled ? 1 : 0

@@ -25,6 +25,13 @@ declare module '../graph.js' {
     /** differences, target -> glogits */
     softmaxCrossEntropyBackward: { readonly smoothing?: number; readonly weights?: readonly number[] }
     /**
+     * logits (N,K), target (N,K): shares of the classes -> loss (1): mean over the rows, gradient (N,K)?: of the logits, correct (1): count?
+     *
+     * Smoothed and weighted as `softmaxCrossEntropy`, but for the mean, which is over the rows in any case: PyTorch's `CrossEntropyLoss` of class probabilities. A row counts as correct where its largest logit
+     * and its largest share are of the same class.
+     */
+    softTargetCrossEntropy: { readonly smoothing?: number; readonly weights?: readonly number[] }
+    /**
      * logits, target (same shape) -> loss (1): mean over all elements, correct (1): count?
      *
      * A sample counts as correct where every logit is above 0 just where its target is above 1/2.
@@ -53,8 +60,8 @@ export interface LossOf {
 interface LossRow {
   /** It counts classes, so that targets may be smoothed, classes weighted and the `topK` largest logits looked at. */
   readonly hasClasses?: true
-  /** Shape and type of the target of an output. */
-  target(output: Value): Pick<Value, 'shape' | 'type'>
+  /** Shape and type of the target of an output; `mixed` where samples are loaded in mixtures. */
+  target(output: Value, mixed: boolean): Pick<Value, 'shape' | 'type'>
   /** Adds the operator; returns its named outputs. */
   add(graph: GraphWriter, output: ValueId, target: ValueId, options: LossOptions): Readonly<Record<string, ValueId>>
 }
@@ -70,8 +77,16 @@ interface LossOptions {
 const LOSSES: Readonly<Record<LossName, LossRow>> = {
   softmaxCrossEntropy: {
     hasClasses: true,
-    target({ shape, name }) {
-      if (shape.length <= 3) return { shape: shape.slice(0, -1), type: 'integer' }
+    target({ shape, name }, mixed) {
+      if (mixed && shape.length === 3)
+        throw new ArbalestError(
+          'INVALID_OPTION',
+          `layer ${name}: gives classes of positions, whose samples cannot be mixed; leave mixup and cutmix out of the augmentation`,
+          {
+            data: { layer: name, received: shape.slice(1) }
+          }
+        )
+      if (shape.length <= 3) return mixed ? { shape, type: 'float' } : { shape: shape.slice(0, -1), type: 'integer' }
       throw new ArbalestError(
         'SHAPE_MISMATCH',
         `layer ${name}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last, or imagePositions for a class of each pixel`,
@@ -82,20 +97,20 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       const loss = graph.value('loss', [1], { type: 'statistic' })
       const correct = graph.value('correct', [1], { type: 'integer' })
       const { shape } = graph.get(output)
+      checkForClasses(shape.at(-1)!, classWeights, topK)
+      const learning = {
+        ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }),
+        ...(training && classWeights && { weights: classWeights })
+      }
+      if (graph.get(target).type === 'float') {
+        const gradient = training ? graph.value('loss.gradient', shape) : NONE
+        graph.operator('softTargetCrossEntropy', 'loss', [output, target], [loss, gradient, correct], learning)
+        return { loss, correct }
+      }
       const differences = training ? graph.value('differences', shape) : NONE
-      const classes = shape.at(-1)!
-      if (topK !== undefined && topK >= classes)
-        throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
-      if (classWeights !== undefined && classWeights.length !== classes)
-        throw new ArbalestError(
-          'SHAPE_MISMATCH',
-          `classWeights: received ${classWeights.length} numbers; give one for each of the ${classes} classes`,
-          { data: { parameter: 'classWeights', received: classWeights } }
-        )
       const counted = topK === undefined ? {} : { amongTop: graph.value('amongTop', [1], { type: 'integer' }) }
       const attributes = {
-        ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }),
-        ...(training && classWeights && { weights: classWeights }),
+        ...learning,
         ...(topK !== undefined && { top: topK }),
         // In two batches different numbers of rows may count. The measurement adds the sums of all batches, and divides once.
         ...(!training && shape.length > 2 && { ofAll: 1 })
@@ -124,6 +139,18 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
   }
 }
 
+/** Throws INVALID_OPTION for a `topK` and SHAPE_MISMATCH for class weights that do not go with the number of classes. */
+function checkForClasses(classes: number, classWeights: readonly number[] | undefined, topK: number | undefined): void {
+  if (topK !== undefined && topK >= classes)
+    throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
+  if (classWeights !== undefined && classWeights.length !== classes)
+    throw new ArbalestError(
+      'SHAPE_MISMATCH',
+      `classWeights: received ${classWeights.length} numbers; give one for each of the ${classes} classes`,
+      { data: { parameter: 'classWeights', received: classWeights } }
+    )
+}
+
 /** Throws INVALID_MODEL for label smoothing and class weights and INVALID_OPTION for a `topK` that the loss cannot have. */
 export function checkClassification({ name, loss, labelSmoothing = 0, classWeights }: LossOf, topK: number | undefined): void {
   const hasClasses = typeof loss === 'string' && Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
@@ -149,10 +176,10 @@ function areWeights(given: readonly unknown[]): boolean {
   )
 }
 
-/** Adds the value that the output is compared with. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
-export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: ValueId): ValueId {
+/** Adds the value that the output is compared with: with classes of `mixed` samples, shares of them. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
+export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: ValueId, mixed: boolean): ValueId {
   if (!Object.hasOwn(LOSSES, loss)) throw invalidModel(name, 'loss', shown(loss), `use one of ${Object.keys(LOSSES).join(', ')}`)
-  const { shape, type } = LOSSES[loss].target(graph.get(output))
+  const { shape, type } = LOSSES[loss].target(graph.get(output), mixed)
   return graph.value('target', shape, { role: 'target', type })
 }
 
@@ -178,6 +205,7 @@ defineOperators({
     flops: perElement(5)
   },
   softmaxCrossEntropyBackward: { flops: perElement(2) },
+  softTargetCrossEntropy: { lossGradient: ({ outputs: [, gradient], passOn }) => passOn(0, gradient!), flops: perElement(8) },
   binaryCrossEntropy: {
     lossGradient: ({ inputs, emit, contribution }) => emit('binaryCrossEntropyBackward', inputs, [contribution(0)]),
     flops: perElement(6)

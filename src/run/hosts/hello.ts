@@ -42,6 +42,8 @@ const COMPARED = [
   'freeze',
   'context',
   'images',
+  'mixup',
+  'cutmix',
   'overfit',
   'batch',
   'optimiser',

@@ -12,6 +12,7 @@ import { loadOperators } from '../../model/composed.js'
 import type { Model } from '../../model/model.js'
 import { modelNamed } from '../../model/zoo/index.js'
 import type { Settings } from '../../options/settings.js'
+import { withMixing } from './mixing.js'
 import { firstBatches } from './overfit.js'
 import { checkCost } from '../explain/run-cost.js'
 
@@ -34,15 +35,16 @@ export async function openSubject(given: Settings, engine: Engine, stop?: AbortS
 }
 
 async function openDataset(
-  { data, dataDir: directory, context, tokenizer, images, table, overfit, batch }: Settings,
+  { data, dataDir: directory, context, tokenizer, images, mixup, cutmix, table, overfit, batch }: Settings,
   folder: HuggingFaceFolder | undefined,
   stop: AbortSignal | undefined
 ): Promise<Dataset> {
   const tokens = folder ? tokensOf(folder, { context, tokenizer }) : { context, tokenizer }
-  const dataset =
+  const opened =
     typeof data === 'string'
       ? await openDataAs(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) }, { stop })
       : data
+  const dataset = withMixing(opened, { mixup, cutmix, batch })
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 

@@ -4,7 +4,7 @@ import type { Handle } from '../../../src/engine/contract.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
 import type { MemoryLimit } from '../../../src/compiler/tiers/fit.js'
-import { buildGraph } from '../../../src/model/graph-builder.js'
+import { buildGraph, type LoadOptions } from '../../../src/model/graph-builder.js'
 import { elements, NONE, type Graph } from '../../../src/model/graph.js'
 import type { Model } from '../../../src/model/model.js'
 import { keyOf, philox } from '../../../src/model/philox.js'
@@ -21,6 +21,8 @@ interface TrainingStepOptions {
   readonly apart?: boolean
   readonly freeze?: readonly string[]
   readonly limit?: MemoryLimit
+  /** What is mixed has numbers as targets, not classes. */
+  readonly load?: LoadOptions
 }
 
 /** A training step on a backend of the engine, with inputs, targets and weights from a seed, the same for every backend. */
@@ -30,8 +32,13 @@ export class TrainingStep {
   readonly #replica: Handle
   readonly #slot: number
 
-  constructor(model: Model, batch: number, seed: number, { backend, precision, apart = false, freeze = [], limit }: TrainingStepOptions) {
-    const graph = buildGraph(model, { batch, mode: 'train', freeze })
+  constructor(
+    model: Model,
+    batch: number,
+    seed: number,
+    { backend, precision, apart = false, freeze = [], limit, load = {} }: TrainingStepOptions
+  ) {
+    const graph = buildGraph(model, { batch, mode: 'train', freeze, load })
     const unloaded = { ...graph, operators: graph.operators.filter(({ kind }) => kind !== 'load') }
     const compiled = apart ? withEveryName(unloaded) : unloaded
     this.program = compileGraph(compiled, loweringBackend(engine, backend), { mode: 'train', precision, ...(limit && { limit }) })

@@ -5,6 +5,7 @@ const ORDER = 1
 const AUGMENT = 2
 const FLIP = 6
 const CUTOUT = 7
+const MIX = 8
 
 export interface LoadAttributes {
   readonly padding: number
@@ -14,6 +15,8 @@ export interface LoadAttributes {
   readonly flip: number
   /** The side of a square of zeros. */
   readonly cutout?: number
+  readonly mixup?: number
+  readonly cutmix?: number
   readonly shuffled: number
   readonly mean: readonly number[]
   readonly std: readonly number[]
@@ -59,6 +62,44 @@ export function loaded(data: Samples, attributes: LoadAttributes, seed: number, 
     }
   }
   return { index, x }
+}
+
+/** What an image of a pair keeps: a share of its target and, if they are blended, of its pixels; else all but a rectangle. */
+export interface Mix {
+  readonly own: number
+  readonly blends: boolean
+  /** Whether cutmix gives it the other image's pixel. */
+  takes(row: number, column: number): boolean
+}
+
+/** A second writing of native/src/data/mix.h, for the pair of images (H, W) whose first one stands at a position. */
+export function mixOf({ mixup = 0, cutmix = 0 }: LoadAttributes, seed: number, position: number, height: number, width: number): Mix {
+  const random = philox(keyOf(seed), [position, 0, MIX, 0])
+  const blends = cutmix === 0 || (mixup > 0 && random[2] >= 2 ** 31)
+  const share = symmetricBeta(blends ? mixup : cutmix, seed, position)
+  if (blends) return { own: share, blends, takes: () => false }
+  const side = (length: number, word: number): [number, number] => {
+    const [centre, half] = [Math.floor((word * length) / 2 ** 32), Math.floor(Math.floor(Math.sqrt(1 - share) * length) / 2)]
+    return [Math.max(0, centre - half), Math.min(length, centre + half)]
+  }
+  const [[top, bottom], [left, right]] = [side(height, random[0]), side(width, random[1])]
+  return {
+    own: 1 - ((bottom - top) * (right - left)) / (height * width),
+    blends,
+    takes: (row, column) => row >= top && row < bottom && column >= left && column < right
+  }
+}
+
+/** Jöhnk's draw: the first pair u, v for which u^(1/a) + v^(1/a) is at most 1. */
+function symmetricBeta(a: number, seed: number, position: number): number {
+  for (let attempt = 1; ; attempt++) {
+    const [u, v] = philox(keyOf(seed), [position, 0, attempt * 256 + MIX, 0]).map((word) => (((word ?? 0) >>> 8) + 1) / 2 ** 24) as [
+      number,
+      number
+    ]
+    const [x, y] = [u ** (1 / a), v ** (1 / a)]
+    if (x + y <= 1) return x / (x + y)
+  }
 }
 
 const itself = (at: number): number => at

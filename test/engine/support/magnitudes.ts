@@ -169,6 +169,22 @@ export const softmaxCrossEntropyBackward: Magnitude = (use, inputs, outputs) => 
   return { glogits: outputs['glogits']!.map((_, i) => (most * (Math.abs(differences[i]!) + smoothed(i) + 1e-6)) / counted) }
 }
 
+/** The loss sums shares times distances of the logits; the gradient is a probability times the sum of a row's shares less a share, each at most with the largest weight, over the rows. */
+export const softTargetCrossEntropy: Magnitude = (use, inputs, outputs) => {
+  const { logits, target } = inputs
+  const { shape } = use.inputs['logits']!
+  const [rows, classes] = [shape[0]!, shape.at(-1)!]
+  const most = Math.max(...((use.attributes['weights'] as readonly number[] | undefined) ?? [1]))
+  const farthest = logits!.reduce((largest, logit) => Math.max(largest, Math.abs(logit)), 0)
+  const sums = Array.from({ length: rows }, (_, n) =>
+    target!.subarray(n * classes, (n + 1) * classes).reduce((sum, share) => sum + share, 1)
+  )
+  return {
+    loss: Float64Array.of((most * sums.reduce((a, b) => a + b) * (2 * farthest + Math.log(classes))) / rows),
+    ...(outputs['gradient'] && { gradient: outputs['gradient'].map((_, i) => (most * sums[Math.floor(i / classes)]!) / rows) })
+  }
+}
+
 /** max(x, 0), t x and a logarithm between 0 and log 2 are summed; the gradient is a sigmoid less the target. */
 export const binaryCrossEntropy: Magnitude = (_use, inputs) => {
   const x = inputs['logits']!

@@ -365,6 +365,25 @@ const binaryCases: Use[] = [[7], ...FEATURES, [2, 3, 4, 5]].flatMap((shape) =>
   }))
 )
 
+const softTargetCases: Use[] = [
+  [1, 2],
+  [3, 7],
+  [16, 10],
+  [5, 300]
+].flatMap(([n, k]) =>
+  [
+    { size: 1, attributes: {} },
+    { size: 60, attributes: { smoothing: 0.1 } },
+    { size: 3, attributes: { smoothing: 0.3, weights: classWeights(k!) } }
+  ].map(({ size, attributes }) => ({
+    name: `${n}x${k} of spread ${size} ${JSON.stringify({ ...attributes, ...('weights' in attributes && { weights: k }) })}`,
+    attributes,
+    // Half of the classes have no share.
+    inputs: { logits: spread(size, [n!, k!]), target: { ...activation(n!, k!), draw: (u: number) => Math.max(0, 2 * u - 1) } },
+    outputs: { loss: wide(1), gradient: activation(n!, k!), correct: wide(1) }
+  }))
+)
+
 const squaredErrorCases: Use[] = [...FEATURES, [2, 3, 4, 5], [3, 17_000]].map((shape) => ({
   name: named(shape),
   attributes: {},
@@ -612,6 +631,7 @@ export const operatorTable: readonly OperatorRow[] = [
     ]
   },
   { kind: 'softmaxCrossEntropy', magnitude: magnitude.softmaxCrossEntropy, cases: tiedCrossEntropyCases, backward: [] },
+  { kind: 'softTargetCrossEntropy', magnitude: magnitude.softTargetCrossEntropy, cases: softTargetCases, backward: [] },
   {
     kind: 'binaryCrossEntropy',
     magnitude: magnitude.binaryCrossEntropy,

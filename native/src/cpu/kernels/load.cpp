@@ -1,12 +1,14 @@
-// Gathers a batch straight from the dataset into its layout: order, crop and flip by load_plan.h, then pixels divided by 255 (where they
-// are bytes), minus mean, over deviation. Token ids are gathered as they are, by token_windows.h.
+// Gathers a batch straight from the dataset into its layout: order, crop, flip and cutout by load_plan.h, then pixels divided by 255 (where
+// they are bytes), minus mean, over deviation; pairs of images are mixed by mix.h. Token ids are gathered as they are, by token_windows.h.
 #include <algorithm>
 
 #include "core/no_class.h"
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/operator.h"
+#include "cpu/load_check.h"
 #include "data/load_plan.h"
+#include "data/mix.h"
 #include "data/token_windows.h"
 
 namespace arbalest::kernels {
@@ -37,8 +39,11 @@ template <class T> class Load final : public Kernel {
         bytes_(normalisations_of(spec.attributes, shape_[1], 1.0 / 255)),
         floats_(normalisations_of(spec.attributes, shape_[1], 1)),
         options_(load_options(spec.attributes, 1)),
+        mixing_(mix_options(spec.attributes)),
         plans_(static_cast<size_t>(shape_[0])) {
     if (spec.outputs.size() > 1) target_ = spec.outputs[1];
+    if (mixing_.any() && target_ && target_.spec.type == Type::i32)
+      throw Error("INVALID_PROGRAM", "load: received class numbers as the target of images that are mixed; take shares of classes (N, K)");
     if (spec.outputs[0].spec.type == Type::i32) tokens_ = spec.outputs[0].as<int32_t>();
     // Other samples than images are images of one pixel: (N, F, 1, 1).
     view_.images = shape_[0];
@@ -74,6 +79,7 @@ template <class T> class Load final : public Kernel {
       if (options_.cutout > 0) cut_out(sample, Cut(options_, plan, view_.height, view_.width));
       if (target_ && data.stride == 0) load_target(data, sample, plan);
     });
+    if (mixing_.any()) for_each(view_.images / 2, view_.elements(), [&](int64_t sample) { mix_pair(step, sample); });
   }
 
  private:
@@ -89,14 +95,19 @@ template <class T> class Load final : public Kernel {
       throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
     }
     if (!target_) return data;
-    const int64_t each = data.labels_of_sample();
+    const int64_t each = data.labels_of_sample(), elements = elements_of(target_.shape()) / target_.shape()[0];
+    if (mixing_.any() && data.classifies()) {
+      if (each == 1 && data.classes <= elements) return data;
+      throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample, of " +
+                                        std::to_string(data.classes) + " classes; the program takes one, of " + std::to_string(elements));
+    }
     if (target_.spec.type == Type::i32 && elements_of(target_.shape()) != each * target_.shape()[0]) {
       throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
                                         shown(target_.shape()));
     }
     if (target_.spec.type == Type::i32) {
       if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
-    } else if (data.classifies() || elements_of(data.target) != elements_of(target_.shape()) / target_.shape()[0]) {
+    } else if (data.classifies() || elements_of(data.target) != elements) {
       throw Error("SHAPE_MISMATCH",
                   "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target_.shape()));
     }
@@ -148,6 +159,34 @@ template <class T> class Load final : public Kernel {
       for (int64_t h = top; h < bottom; ++h)
         for (int64_t w = left; w < right; ++w) plane[(h * view_.width + w) * view_.lanes] = T{};
     }
+  }
+
+  // Images n and N - 1 - n, and their targets.
+  void mix_pair(const StepContext& step, int64_t n) const {
+    const int64_t partner = view_.images - 1 - n, elements = view_.blocks * view_.plane();
+    const Mix mix =
+        mix_of(mixing_, step.seed, step.position + static_cast<uint64_t>(n), static_cast<int>(view_.height), static_cast<int>(view_.width));
+    T *a = x_ + n * elements, *b = x_ + partner * elements;
+    if (mix.blends) blend(a, b, elements, mix.own);
+    for (int64_t channel = 0; channel < view_.channels; ++channel) {
+      const int64_t plane = view_.channel_offset(channel);
+      for (int64_t h = mix.top; h < mix.bottom; ++h)
+        for (int64_t w = mix.left; w < mix.right; ++w) {
+          const int64_t at = plane + (h * view_.width + w) * view_.lanes;
+          std::swap(a[at], b[at]);
+        }
+    }
+    if (!target_) return;
+    const int64_t targets = elements_of(target_.shape()) / view_.images;
+    blend(target_.as<T>() + n * targets, target_.as<T>() + partner * targets, targets, mix.own);
+  }
+
+  static void blend(T* a, T* b, int64_t elements, float own) {
+    for_each_register(0, elements, [&]<bool Partial>(int64_t at, int width) {
+      const Floats first = load<Partial>(a + at, width), second = load<Partial>(b + at, width);
+      store<Partial>(a + at, first * own + second * (1 - own), width);
+      store<Partial>(b + at, second * own + first * (1 - own), width);
+    });
   }
 
   template <class Pixel> void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
@@ -208,7 +247,13 @@ template <class T> class Load final : public Kernel {
       load_labels(data, sample, plan);
       return;
     }
-    const int64_t elements = elements_of(data.target);
+    const int64_t elements = elements_of(target_.shape()) / target_.shape()[0];
+    if (data.classifies()) {  // as shares of classes, which can be mixed
+      T* const to = target_.as<T>() + sample * elements;
+      std::fill_n(to, elements, T{});
+      to[data.labels[plan.index]] = from_float<T>(1);
+      return;
+    }
     const float* from = data.targets.data() + static_cast<int64_t>(plan.index) * elements;
     for (int64_t e = 0; e < elements; ++e) target_.as<T>()[sample * elements + e] = from_float<T>(from[e]);
   }
@@ -243,35 +288,14 @@ template <class T> class Load final : public Kernel {
   Tensor target_;
   const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
   bool uniform_ = false;                             // one rule for all features
-  const LoadOptions options_;                        // but for the number of samples, which a step's data set has
-  std::vector<LoadPlan> plans_;                      // of the batch
+  const MixOptions mixing_;
+  const LoadOptions options_;    // but for the number of samples, which a step's data set has
+  std::vector<LoadPlan> plans_;  // of the batch
 };
 
-void check(const Shapes& shapes) {
-  const Shape& x = shapes.output(0);
-  if (x.size() < 2) shapes.refuse("shape of output x", shown(x), "give it (N, C, H, W), (N, T, F) or (N, F), or tokens (N, T)");
-  if (shapes.has_output(1) && shapes.output(1)[0] != x[0]) {
-    shapes.refuse("shape of output target", shown(shapes.output(1)), "make it a batch of " + std::to_string(x[0]) + " too");
-  }
-  const int64_t padding = shapes.whole("padding", 0, 1 << 16), border = shapes.whole("border", 0, 1), flip = shapes.whole("flip", 0, 2);
-  const int64_t cutout = shapes.attributes().has("cutout") ? shapes.whole("cutout", 0, 1 << 16) : 0;
-  if ((padding != 0 || border != 0 || flip != 0 || cutout != 0) && x.size() != 4) {
-    shapes.refuse("padding, border, flip or cutout of samples", shown(x), "use them for images (N, C, H, W) only");
-  }
-  if (border != 0 && padding >= std::min(x[2], x[3])) {
-    shapes.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");
-  }
-  for (const char* name : {"mean", "std"}) {
-    const size_t given = shapes.attributes().list(name).size();
-    if (given <= 1 || given == static_cast<size_t>(x[1])) continue;
-    shapes.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
-  }
-  for (double deviation : shapes.attributes().list("std")) {
-    if (!(deviation > 0)) shapes.refuse("std", std::to_string(deviation), "give numbers above 0");
-  }
+std::vector<Operator> operators() {
+  return {{"load", {}, {{"x", Role::sample}, {"target", Role::target, true}}, check_load<Shapes>, make_typed<Load>}};
 }
-
-std::vector<Operator> operators() { return {{"load", {}, {{"x", Role::sample}, {"target", Role::target, true}}, check, make_typed<Load>}}; }
 
 const Registered kRegistered{operators()};
 

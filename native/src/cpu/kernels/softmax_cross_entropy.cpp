@@ -16,6 +16,7 @@
 #include "cpu/kernels/elementwise.h"
 #include "cpu/kernels/exponential.h"
 #include "cpu/kernels/operator.h"
+#include "cpu/softmax_check.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -232,19 +233,8 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
   T* glogits_;  // (N, K)
 };
 
-void check_attributes(const Shapes& shapes) {
-  const double smoothing = shapes.attributes().number("smoothing", 0);
-  if (!(smoothing >= 0 && smoothing < 1)) shapes.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
-  shapes.input_rank_at_least(0, 2);
-  const std::vector<double> weights = shapes.attributes().list("weights", {});
-  if (!weights.empty() && static_cast<int64_t>(weights.size()) != shapes.input(0).back())
-    shapes.refuse("weights", std::to_string(weights.size()) + " numbers", "give one for each class");
-  for (const double weight : weights)
-    if (!(weight >= 0)) shapes.refuse("weights", std::to_string(weight), "give numbers of at least 0");
-}
-
 void check_forward(const Shapes& shapes) {
-  check_attributes(shapes);
+  check_softmax(shapes);
   const Shape& logits = shapes.input(0);
   shapes.input_is(1, {logits.begin(), logits.end() - 1});
   shapes.output_is(0, {1});
@@ -255,7 +245,7 @@ void check_forward(const Shapes& shapes) {
 }
 
 void check_backward(const Shapes& shapes) {
-  check_attributes(shapes);
+  check_softmax(shapes);
   const Shape& differences = shapes.input(0);
   shapes.input_is(1, {differences.begin(), differences.end() - 1});
   shapes.output_is(0, differences);

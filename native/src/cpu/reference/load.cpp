@@ -1,37 +1,14 @@
-// Gathers a batch from the dataset: order, crop, flip and cutout by load_plan.h, then pixels divided by 255, minus mean, over deviation.
-// Token ids are gathered as they are, by token_windows.h.
+// Gathers a batch from the dataset: order, crop, flip and cutout by load_plan.h, then pixels divided by 255, minus mean, over deviation;
+// pairs of images are mixed by mix.h. Token ids are gathered as they are, by token_windows.h.
 #include "core/no_class.h"
+#include "cpu/load_check.h"
 #include "cpu/reference/operator.h"
 #include "data/load_plan.h"
+#include "data/mix.h"
 #include "data/token_windows.h"
 
 namespace arbalest::reference {
 namespace {
-
-void check(const Request& request) {
-  const Shape &x = request.output(0), &target = request.output(1);
-  if (x.size() < 2) request.refuse("shape of output x", shown(x), "give it (N, C, H, W), (N, T, F) or (N, F), or tokens (N, T)");
-  if (request.has_output(1) && target[0] != x[0]) {
-    request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
-  }
-  const int64_t padding = request.whole("padding", 0, 1 << 16), border = request.whole("border", 0, 1), flip = request.whole("flip", 0, 2);
-  const int64_t cutout = request.attributes().has("cutout") ? request.whole("cutout", 0, 1 << 16) : 0;
-  if ((padding != 0 || border != 0 || flip != 0 || cutout != 0) && x.size() != 4) {
-    request.refuse("padding, border, flip or cutout of samples", shown(x), "use them for images (N, C, H, W) only");
-  }
-  if (border != 0 && padding >= std::min(x[2], x[3])) {
-    request.refuse("padding", std::to_string(padding), "reflect fewer pixels than the shorter side of " + shown(x) + " has");
-  }
-  for (const char* name : {"mean", "std"}) {
-    const size_t given = request.attributes().list(name).size();
-    if (given > 1 && given != static_cast<size_t>(x[1])) {
-      request.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
-    }
-  }
-  for (double deviation : request.attributes().list("std")) {
-    if (!(deviation > 0)) request.refuse("std", std::to_string(deviation), "give numbers above 0");
-  }
-}
 
 double channel_value(const std::vector<double>& values, int64_t channel, double otherwise) {
   return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
@@ -72,9 +49,19 @@ void load_labels(int32_t* to, const Dataset& data, const LoadPlan& plan, const L
   }
 }
 
+// The class of sample `index` as shares of all classes, which can be mixed.
+template <class T> void load_shares(T* to, int64_t classes, const Dataset& data, uint64_t index) {
+  if (data.labels_of_sample() != 1 || data.classes > classes) {
+    throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(data.labels_of_sample()) + " class numbers a sample, of " +
+                                      std::to_string(data.classes) + " classes; the program takes one, of " + std::to_string(classes));
+  }
+  std::fill_n(to, classes, T{});
+  to[data.labels[index]] = T{1};
+}
+
 // The target of the sample of a plan as row n of the batch.
 template <class T>
-void load_target(const Tensor& target, const Dataset& data, int64_t n, const LoadPlan& plan, const LoadOptions& options) {
+void load_target(const Tensor& target, const Dataset& data, int64_t n, const LoadPlan& plan, const LoadOptions& options, bool mixes) {
   const int64_t each = data.labels_of_sample();
   if (target.spec.type == Type::i32 && elements_of(target.shape()) != each * target.shape()[0]) {
     throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
@@ -87,12 +74,33 @@ void load_target(const Tensor& target, const Dataset& data, int64_t n, const Loa
     return;
   }
   const int64_t elements = elements_of(target.shape()) / target.shape()[0];
+  if (mixes && data.classifies()) return load_shares(target.as<T>() + n * elements, elements, data, plan.index);
   if (data.classifies() || elements_of(data.target) != elements) {
     throw Error("SHAPE_MISMATCH",
                 "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target.shape()));
   }
   const auto first = static_cast<int64_t>(plan.index) * elements;
   for (int64_t e = 0; e < elements; ++e) target.as<T>()[n * elements + e] = rounded<T>(data.targets[static_cast<size_t>(first + e)]);
+}
+
+// Mixes images n and N - 1 - n of (N, C, H, W) and, where there are some, their targets (N, F).
+template <class T> void mix_pair(const Image& image, T* x, T* targets, int64_t elements, int64_t n, const Mix& mix) {
+  const int64_t partner = image.n - 1 - n;
+  const auto blend = [&](T& a, T& b) {
+    const double first = a, second = b, own = mix.own;
+    a = rounded<T>(own * first + (1 - own) * second);
+    b = rounded<T>(own * second + (1 - own) * first);
+  };
+  for (int64_t c = 0; c < image.c; ++c) {
+    for (int64_t h = 0; h < image.h; ++h) {
+      for (int64_t w = 0; w < image.w; ++w) {
+        T &a = x[image.at(n, c, h, w)], &b = x[image.at(partner, c, h, w)];
+        if (mix.blends) blend(a, b);
+        if (mix.takes(h, w)) std::swap(a, b);
+      }
+    }
+  }
+  for (int64_t e = 0; targets && e < elements; ++e) blend(targets[n * elements + e], targets[partner * elements + e]);
 }
 
 template <class T> void load(const OperatorSpec& op, const StepContext& step) {
@@ -103,6 +111,9 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   T* x = op.outputs[0].as<T>();  // (N, C, H, W) or (N, F)
   const std::vector<double>&means = op.attributes.list("mean"), &deviations = op.attributes.list("std");
   const LoadOptions options = load_options(op.attributes, data.count);
+  const MixOptions mixing = mix_options(op.attributes);
+  if (mixing.any() && op.outputs[1] && op.outputs[1].spec.type == Type::i32)
+    throw Error("INVALID_PROGRAM", "load: received class numbers as the target of images that are mixed; take shares of classes (N, K)");
   const bool tokens = data.sample_type == Type::i32;
   for (int64_t n = 0; n < image.n; ++n) {
     const uint64_t position = step.position + static_cast<uint64_t>(n);
@@ -128,12 +139,20 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
         }
       }
     }
-    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan, options);
+    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan, options, mixing.any());
+  }
+  if (!mixing.any()) return;
+  const Tensor& target = op.outputs[1];
+  for (int64_t n = 0; n < image.n / 2; ++n) {
+    const Mix mix =
+        mix_of(mixing, step.seed, step.position + static_cast<uint64_t>(n), static_cast<int>(image.h), static_cast<int>(image.w));
+    mix_pair(image, x, target ? target.as<T>() : nullptr, target ? elements_of(target.shape()) / image.n : 0, n, mix);
   }
 }
 
 std::vector<Operator> operators() {
-  return {{"load", {}, {{"x", Role::target}, {"target", Role::target, true}}, check, {load<float>, load<double>, load<Bf16>}}};
+  return {
+      {"load", {}, {{"x", Role::target}, {"target", Role::target, true}}, check_load<Request>, {load<float>, load<double>, load<Bf16>}}};
 }
 
 const Registered kRegistered{operators()};

@@ -6,20 +6,10 @@
 
 #include "core/no_class.h"
 #include "cpu/reference/operator.h"
+#include "cpu/softmax_check.h"
 
 namespace arbalest::reference {
 namespace {
-
-void check_softmax(const Request& request) {
-  const double smoothing = request.attributes().number("smoothing", 0);
-  if (!(smoothing >= 0 && smoothing < 1)) request.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
-  request.input_rank_at_least(0, 2);
-  const std::vector<double> weights = request.attributes().list("weights", {});
-  if (!weights.empty() && static_cast<int64_t>(weights.size()) != request.input(0).back())
-    request.refuse("weights", std::to_string(weights.size()) + " numbers", "give one for each class");
-  for (const double weight : weights)
-    if (!(weight >= 0)) request.refuse("weights", std::to_string(weight), "give numbers of at least 0");
-}
 
 void check_cross_entropy(const Request& request) {
   check_softmax(request);
@@ -158,6 +148,51 @@ template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, c
   }
 }
 
+// The first of the largest of a row.
+template <class T> int64_t place_of_largest(const T* row, int64_t length) {
+  int64_t largest = 0;
+  for (int64_t k = 1; k < length; ++k) {
+    if (row[k] > row[largest]) largest = k;
+  }
+  return largest;
+}
+
+// The mean over the rows of -sum_k t[k] log p[k]. A target gives every class a share; t has 1 - smoothing of it and smoothing / K besides,
+// times the weight of the class. A row counts as correct where its largest logit and its largest share are of the same class.
+template <class T> void soft_target_cross_entropy(const OperatorSpec& op, const StepContext&) {
+  const T *logits = op.inputs[0].as<T>(), *target = op.inputs[1].as<T>();  // (N, K), all axes but the last as one
+  T* gradient = op.outputs[1].as<T>();                                     // (N, K) or null
+  const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
+  const double smoothing = op.attributes.number("smoothing", 0);
+  const std::vector<double> weights = weights_of(op);
+  double total = 0, correct = 0;
+  for (int64_t n = 0; n < N; ++n) {
+    const T* z = logits + n * K;
+    std::vector<double> t;
+    for (int64_t k = 0; k < K; ++k) {
+      t.push_back(((1 - smoothing) * double{target[n * K + k]} + smoothing / static_cast<double>(K)) * weights[static_cast<size_t>(k)]);
+    }
+    const int64_t largest = place_of_largest(z, K);
+    const bool comparable = std::none_of(z, z + K, [](T logit) { return std::isnan(double{logit}); });
+    correct += comparable && largest == place_of_largest(target + n * K, K);
+    const double highest = z[largest];
+    double sum = 0;
+    for (int64_t k = 0; k < K; ++k) sum += std::exp(z[k] - highest);
+    for (int64_t k = 0; k < K; ++k) {
+      const double part = t[static_cast<size_t>(k)], surprise = std::log(sum) - (z[k] - highest);
+      // A class that counts for nothing may have a logit of minus infinity; what is no number stays none.
+      if (part != 0 || std::isnan(surprise)) total += part * surprise;
+    }
+    const double all = std::accumulate(t.begin(), t.end(), 0.0);
+    for (int64_t k = 0; gradient && k < K; ++k) {
+      const double probability = std::exp(z[k] - highest) / sum;
+      gradient[n * K + k] = rounded<T>((probability * all - t[static_cast<size_t>(k)]) / static_cast<double>(N));
+    }
+  }
+  op.outputs[0].as<Wide<T>>()[0] = rounded<Wide<T>>(total / static_cast<double>(N));
+  store_count(op.outputs[2], correct);
+}
+
 // The mean over all elements of log(1 + e^x) - t x. A sample counts as correct where each of its logits is above 0 just where its target is
 // above 1/2.
 template <class T> void binary_cross_entropy(const OperatorSpec& op, const StepContext&) {
@@ -221,6 +256,12 @@ std::vector<Operator> operators() {
        check_cross_entropy_backward,
        {softmax_cross_entropy_backward<float>, softmax_cross_entropy_backward<double>, softmax_cross_entropy_backward<Bf16>},
        {{0, 0}}},
+      {"softTargetCrossEntropy",
+       {{"logits", activation}, {"target", activation}},
+       {{"loss", wide}, {"gradient", activation, true}, {"correct", count, true}},
+       check_soft_target<Request>,
+       {soft_target_cross_entropy<float>, soft_target_cross_entropy<double>, soft_target_cross_entropy<Bf16>},
+       {{1, 0}, {1, 1}}},
       {"binaryCrossEntropy",
        {{"logits", activation}, {"target", activation}},
        {{"loss", wide}, {"correct", count, true}},

@@ -1,8 +1,8 @@
 // A number of samples, the second result of a loss.
 #pragma once
 
+#include "core/everywhere.h"
 #include "core/tensor.h"
-#include "cuda/everywhere.h"
 
 namespace arbalest::cuda {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "core/everywhere.h"
 #include "cuda/device_stream.h"
-#include "cuda/everywhere.h"
 #include "device/readback.h"
 
 namespace arbalest::cuda {
