@@ -7,6 +7,7 @@ import { differentiateInPieces } from './differentiate.js'
 import { fuseInPieces } from './fuse.js'
 import { lower, type LoweredStep, type LoweredStepOperator } from './lower.js'
 import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
+import { withGroups } from './parameter-groups.js'
 import { withPartialSums } from './partial-sums.js'
 import { plan } from './plan.js'
 import {
@@ -154,7 +155,7 @@ function separateReorders(backend: LoweringBackend): LoweringBackend {
 
 function* trainStep(graph: Graph, optimiser: OptimiserAttributes): Pieces<Step> {
   const update = wholeVector('update', updateAttributes(optimiser))
-  const step = yield* differentiateInPieces(graph)
+  const step = yield* differentiateInPieces(withGroups(graph, optimiser.groups ?? []))
   return { ...step, segments: { ...step.segments, exchange: [wholeVector('exchange')], update: [update] } }
 }
 

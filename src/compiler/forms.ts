@@ -126,7 +126,8 @@ export class Forms {
     return this.#wanted
   }
 
-  #fix(step: string, ours: readonly Value[], { parameters }: ParameterLayout): void {
+  #fix(step: string, ours: readonly Value[], layout: ParameterLayout): void {
+    const parameters = layout.parameters.toSorted((a, b) => a.canonical - b.canonical)
     const match = ours.length === parameters.length && ours.every(({ name, shape }, i) => agrees({ name, shape }, parameters[i]!))
     if (!match)
       throw new ArbalestError(

@@ -1,5 +1,6 @@
 import { invalidOption } from '../errors.js'
 import type { Attributes } from '../model/graph.js'
+import type { ParameterGroup } from './parameter-groups.js'
 
 /** Stochastic gradient descent with momentum and weight decay, as in PyTorch. */
 export interface SgdAttributes {
@@ -56,13 +57,13 @@ export interface GradientAttributes {
 }
 
 /** The optimiser of `train`. */
-export type OptimiserAttributes = StepAttributes & GradientAttributes
+export type OptimiserAttributes = StepAttributes & GradientAttributes & { readonly groups?: readonly ParameterGroup[] }
 
 type StepAttributes = SgdAttributes | AdamAttributes | RmspropAttributes | LarsAttributes
 
 /** What the operator `update` carries. Throws INVALID_OPTION. */
 export function updateAttributes(optimiser: OptimiserAttributes): Attributes {
-  const { clipNorm, clipValue, accumulate = 1, weightDecay = optimiser.name === 'adamw' ? 0.01 : 0 } = optimiser
+  const { clipNorm, clipValue, accumulate = 1, groups = [], weightDecay = optimiser.name === 'adamw' ? 0.01 : 0 } = optimiser
   check('weightDecay', weightDecay, 'of at least 0', weightDecay >= 0 && weightDecay < Infinity)
   for (const [name, limit] of Object.entries({ clipNorm, clipValue }))
     if (limit !== undefined) check(name, limit, 'above 0', limit > 0 && limit < Infinity)
@@ -77,7 +78,20 @@ export function updateAttributes(optimiser: OptimiserAttributes): Attributes {
     weightDecay,
     ...(clipNorm !== undefined && { clipNorm }),
     ...(clipValue !== undefined && { clipValue }),
-    ...(accumulate > 1 && { accumulate })
+    ...(accumulate > 1 && { accumulate }),
+    ...(groups.length > 0 && groupAttributes(groups, weightDecay))
+  }
+}
+
+/** Of groups 1, 2...: which parameters they have, the layout of the parameters says. */
+function groupAttributes(groups: readonly ParameterGroup[], usualDecay: number): Attributes {
+  for (const [i, { weightDecay = 0, learningRate: { factor } = { factor: 1 } }] of groups.entries()) {
+    check(`groups[${i}].weightDecay`, weightDecay, 'of at least 0', weightDecay >= 0 && weightDecay < Infinity)
+    check(`groups[${i}].learningRate.factor`, factor, 'of at least 0', factor >= 0 && factor < Infinity)
+  }
+  return {
+    groupDecays: groups.map(({ weightDecay = usualDecay }) => weightDecay),
+    groupFactors: groups.map(({ learningRate }) => learningRate?.factor ?? 1)
   }
 }
 

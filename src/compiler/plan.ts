@@ -1,4 +1,4 @@
-import { elements, type ValueId } from '../model/graph.js'
+import { elements, type Value, type ValueId } from '../model/graph.js'
 import { livesOf } from './living.js'
 import type { LoweredStep, LoweredStepOperator } from './lower.js'
 import { aligned, packInPieces, TRANSFER_UNIT, type Block } from './pack.js'
@@ -18,7 +18,7 @@ export interface Plan {
 type PlacedBefore = Omit<PlacedValue, 'placement'> & { readonly staged?: true }
 
 /**
- * A place for every value. Parameters lie as `parameters` says or, in the model's order, one after another; gradients lie alike in
+ * A place for every value. Parameters lie as `parameters` says or, in the model's order but for groups of the optimiser, one after another; gradients lie alike in
  * their own arena, in the second tier if transfers move them; statistics follow each other. All else shares one arena by lifetimes.
  */
 export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Pieces<Plan> {
@@ -29,8 +29,7 @@ export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: 
     values.push({ id, name, role, shape, ...form, bytes, ...(staged && { staged }) })
     yield
   }
-  const frozen = new Set(step.values.filter((value) => value.frozen).map(({ name }) => name))
-  const layout = parameters ?? layParameters(values, frozen)
+  const layout = parameters ?? layParameters(values, step.values)
   const activations = yield* planActivations(step, values, operators)
   const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
   const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
@@ -76,17 +75,28 @@ function layInOrder(values: readonly PlacedBefore[]): { offsets: ReadonlyMap<Val
   return { offsets, bytes }
 }
 
-function layParameters(values: readonly PlacedBefore[], frozen: ReadonlySet<string>): ParameterLayout {
+/**
+ * Groups of the optimiser come first, each in one piece: what is stepped alike is stepped in one pass. Backward writes the front of the vector last, and a small group, such as that of
+ * all biases, is whole only then.
+ */
+function layParameters(values: readonly PlacedBefore[], told: readonly Pick<Value, 'name' | 'frozen' | 'group'>[]): ParameterLayout {
   const parameters = values.filter(({ role }) => role === 'parameter')
-  const vector = layInOrder(parameters)
-  let canonical = 0
-  const placed = parameters.map(({ id, name, shape, type, layout, bytes }): PlacedParameter => {
-    const before = canonical
-    canonical += elements(shape)
-    const place = { name, shape, type, layout, offset: vector.offsets.get(id)!, bytes, canonical: before }
-    return frozen.has(name) ? { ...place, frozen: true } : place
+  const canonical = new Map<ValueId, number>()
+  let length = 0
+  for (const { id, shape } of parameters) {
+    canonical.set(id, length)
+    length += elements(shape)
+  }
+  const byName = new Map(told.map((value) => [value.name, value]))
+  const groupOf = ({ name }: PlacedBefore): number => byName.get(name)?.group ?? Infinity
+  const inGroups = parameters.toSorted((a, b) => (groupOf(a) === groupOf(b) ? 0 : groupOf(a) - groupOf(b)))
+  const vector = layInOrder(inGroups)
+  const placed = inGroups.map(({ id, name, shape, type, layout, bytes }): PlacedParameter => {
+    const { frozen, group } = byName.get(name)!
+    const place = { name, shape, type, layout, offset: vector.offsets.get(id)!, bytes, canonical: canonical.get(id)! }
+    return { ...place, ...(frozen && { frozen }), ...(group !== undefined && { group }) }
   })
-  return { parameters: placed, bytes: vector.bytes, elements: canonical }
+  return { parameters: placed, bytes: vector.bytes, elements: length }
 }
 
 interface ActivationPlan {

@@ -68,7 +68,7 @@ export interface LoweredOperator {
   readonly repeats?: true
 }
 
-/** One parameter's place in the flat parameter vector. */
+/** One parameter's place in the flat parameter vector, in which a group of the optimiser lies together. */
 export interface PlacedParameter {
   readonly name: string
   readonly shape: readonly number[]
@@ -80,6 +80,8 @@ export interface PlacedParameter {
   readonly canonical: number
   /** Neither learners nor the central model ever change it. */
   readonly frozen?: true
+  /** The number, from 1 on, of the optimiser's group that it belongs to, if it belongs to one. */
+  readonly group?: number
 }
 
 /** The one layout of the flat parameter vector that all programs, replicas and synchronisers of a job share. */

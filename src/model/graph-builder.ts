@@ -1,5 +1,5 @@
 import { invalidOption, unknownName } from '../errors.js'
-import { elements, NONE, parametersOf, type Graph, type ValueId } from './graph.js'
+import { elements, layersOf, namesParameter, NONE, parametersOf, type Graph, type ValueId } from './graph.js'
 import { GraphWriter } from './graph-writer.js'
 import { LayerOperators } from './layer-operators.js'
 import { checkModel, takesTokens, type Model } from './model.js'
@@ -109,10 +109,7 @@ export function parameterCount(model: Model): number {
 function freezeParameters(writer: GraphWriter, freeze: readonly string[]): void {
   const parameters = () => parametersOf(writer.graph('', 0, {}))
   for (const pattern of freeze) {
-    const escaped = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')
-    const expression = new RegExp(`^${escaped}(\\..*)?$`)
-    if (writer.freeze(0, (name) => expression.test(name)) === 0)
-      throw unknownName('freeze', pattern, new Set(parameters().map(({ name }) => name.split('.')[0]!)))
+    if (writer.freeze(0, namesParameter(pattern)) === 0) throw unknownName('freeze', pattern, layersOf(parameters()))
   }
   const all = parameters()
   if (all.length > 0 && all.every(({ frozen }) => frozen))

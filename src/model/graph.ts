@@ -42,6 +42,8 @@ export interface Value {
   readonly type: 'float' | 'integer' | 'position' | 'statistic'
   /** Of a parameter: it gets no gradient and is never updated. */
   readonly frozen?: true
+  /** Of a parameter: the number, from 1 on, of the optimiser's group that it belongs to, if it belongs to one. */
+  readonly group?: number
   /** How a parameter gets its first values, before the seed. */
   readonly initialiser?: Initialiser
 }
@@ -117,4 +119,16 @@ export function sameShape(one: readonly number[], other: readonly number[]): boo
 /** The parameters in the model's order: the order of the canonical vector. */
 export function parametersOf(graph: Graph): readonly Value[] {
   return graph.values.filter((value) => value.role === 'parameter')
+}
+
+/** Whether a pattern stands for a parameter: the name of it, or of the layer that has it, where `*` stands for any characters. */
+export function namesParameter(pattern: string): (name: string) => boolean {
+  const escaped = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')
+  const expression = new RegExp(`^${escaped}(\\..*)?$`)
+  return (name) => expression.test(name)
+}
+
+/** The names of the layers that have parameters, for messages. */
+export function layersOf(parameters: readonly { readonly name: string }[]): ReadonlySet<string> {
+  return new Set(parameters.map(({ name }) => name.split('.')[0]!))
 }

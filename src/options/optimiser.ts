@@ -1,8 +1,9 @@
 import type { OptimiserAttributes } from '../compiler/optimiser.js'
 import type { LearningRateSchedule } from '../schedules/learning-rates.js'
 import type { Faults } from '../schema/faults.js'
-import { group, option, orShort, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
-import { oneOf, real, truth, whole } from '../schema/values.js'
+import { jsonFromText } from '../schema/from-text.js'
+import { group, option, orShort, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../schema/group.js'
+import { either, list, oneOf, real, text, truth, whole } from '../schema/values.js'
 import { learningRateFor, type Defaults } from './defaults.js'
 import { learningRateOptions, scheduleSettings } from './learning-rate.js'
 
@@ -14,6 +15,19 @@ const names = oneOf(['sgd', 'adam', 'adamw', 'rmsprop', 'lars'])
 
 /** A smaller one is 0 in a float, and a gradient of 0 then makes a step of 0 / 0. */
 const LEAST_EPSILON = 1e-37
+
+const parameterGroup = group({
+  /** Names of parameters or layers, where `*` stands for any characters; or `vectors`: all parameters of one dimension, which are the biases and what normalisations scale and shift by. */
+  parameters: required(
+    either([oneOf(['vectors']), list(text('a name'), "'vectors', or a list of names of parameters or layers", { min: 1 })], (value) =>
+      value === 'vectors' ? 0 : 1
+    )
+  ),
+  /** The optimiser's if omitted. */
+  weightDecay: option(real({ min: 0 })),
+  /** The learning rate is so many times that of the run; 1 if omitted. */
+  learningRate: option(group({ factor: required(real({ min: 0 })) }))
+})
 
 const optimiser = group({
   /** `sgd` if omitted. */
@@ -73,6 +87,13 @@ const optimiser = group({
     flag: '--clip-value <number>',
     of: ['sgd', ...MEAN_SQUARE]
   }),
+  /** Parameters with a weight decay or a learning rate of their own; each belongs to the first group that names it. `[{ parameters: 'vectors', weightDecay: 0 }]` decays weights alone. */
+  groups: option(list(parameterGroup, 'a list of groups of parameters'), {
+    text: "parameters with a weight decay or a learning rate of their own: [{ parameters: 'vectors', weightDecay: 0 }]",
+    flag: '--parameter-groups <json>',
+    fromText: jsonFromText,
+    also: ['paramGroups', 'param_groups', 'parameterGroups']
+  }),
   /** Batches whose mean gradient makes one step: an iteration takes that many times the batch. */
   accumulate: option(whole({ min: 1, max: 1_000_000 }), {
     text: 'batches whose mean gradient makes one step',
@@ -125,7 +146,7 @@ export function optimiserSettings(
   options: CheckedOptions<typeof optimiser>,
   { defaults, batch, nesterov, adds }: OptimiserContext
 ): OptimiserSettings {
-  const { name, clipNorm, clipValue, accumulate, learningRate } = options
+  const { name, clipNorm, clipValue, accumulate, groups, learningRate } = options
   refuseForeign(faults, options)
   if (nesterov) refuseWithoutNesterov(faults, options)
   const usual = usualFor(name, { ...defaults, learningRate: learningRateFor(defaults, batch * (accumulate ?? 1)) })
@@ -137,6 +158,7 @@ export function optimiserSettings(
       ...(clipNorm !== undefined && { clipNorm }),
       ...(clipValue !== undefined && { clipValue }),
       ...(accumulate !== undefined && { accumulate }),
+      ...(groups !== undefined && { groups }),
       weightDecay: options.weightDecay ?? usual.weightDecay
     }
   }

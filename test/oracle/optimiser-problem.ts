@@ -13,6 +13,8 @@ export interface OptimiserCase {
   readonly options: Readonly<Record<string, unknown>>
   readonly clipNorm?: number
   readonly clipValue?: number
+  /** PyTorch's parameter groups, with the places of their parameters in the model; those that are left out have the arguments above. */
+  readonly groups?: readonly (Readonly<Record<string, unknown>> & { readonly places: readonly number[] })[]
 }
 
 export const RATE = 0.01
@@ -21,6 +23,16 @@ export const STEPS = 10
 const MOMENTUM = { momentum: 0.9, weight_decay: 1e-2 }
 const ADAM = { weight_decay: 1e-2, betas: [0.8, 0.95], eps: 1e-6 }
 const OURS = { weightDecay: 1e-2, beta1: 0.8, beta2: 0.95, epsilon: 1e-6 }
+
+/** The model's parameters are a weight and a bias, twice. */
+const GROUPS: OptimiserAttributes['groups'] = [
+  { parameters: 'vectors', weightDecay: 0 },
+  { parameters: ['linear2'], learningRate: { factor: 5 } }
+]
+const THEIR_GROUPS = [
+  { places: [1, 3], weight_decay: 0 },
+  { places: [2], lr: 5 * RATE }
+]
 
 export const OPTIMISER_CASES: Readonly<Record<string, OptimiserCase>> = {
   'plain SGD': { ours: { weightDecay: 1e-2 }, kind: 'sgd', options: { weight_decay: 1e-2 } },
@@ -39,6 +51,14 @@ export const OPTIMISER_CASES: Readonly<Record<string, OptimiserCase>> = {
     options: { alpha: 0.95, eps: 1e-6, ...MOMENTUM }
   },
   'RMSprop as it is': { ours: { name: 'rmsprop' }, kind: 'rmsprop', options: {} },
+  'Nesterov momentum in groups, clipped by norm': {
+    ours: { momentum: 0.9, weightDecay: 1e-2, nesterov: true, clipNorm: 2, groups: GROUPS },
+    kind: 'sgd',
+    options: { ...MOMENTUM, nesterov: true },
+    clipNorm: 2,
+    groups: THEIR_GROUPS
+  },
+  'AdamW in groups': { ours: { name: 'adamw', ...OURS, groups: GROUPS }, kind: 'adamw', options: ADAM, groups: THEIR_GROUPS },
   'momentum, clipped by norm': { ours: { momentum: 0.9, clipNorm: 2 }, kind: 'sgd', options: { momentum: 0.9 }, clipNorm: 2 },
   'momentum, clipped by value': { ours: { momentum: 0.9, clipValue: 0.2 }, kind: 'sgd', options: { momentum: 0.9 }, clipValue: 0.2 },
   'AdamW, clipped by both': {

@@ -9,7 +9,12 @@ KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.
 
 def trained(case, weights, gradients):
     parameters = [torch.nn.Parameter(torch.tensor(each, dtype=torch.float64)) for each in weights]
-    optimiser = KINDS[case["kind"]](parameters, **case["options"])
+    grouped = {place for group in case.get("groups", []) for place in group["places"]}
+    groups = [{"params": [each for i, each in enumerate(parameters) if i not in grouped]}]
+    for group in case.get("groups", []):
+        options = {name: value for name, value in group.items() if name != "places"}
+        groups.append({"params": [parameters[place] for place in group["places"]], **options})
+    optimiser = KINDS[case["kind"]](groups, **case["options"])
     for step in gradients:
         for parameter, gradient in zip(parameters, step):
             parameter.grad = torch.tensor(gradient, dtype=torch.float64)

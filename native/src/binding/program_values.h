@@ -10,9 +10,13 @@ namespace arbalest::js {
 
 inline PlacedParameter placed_parameter(const Napi::Value& value) {
   const Napi::Object from = object(value, "parameter");
-  return {string(from, "name"),    {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
-          size(from, "offset"),    size(from, "bytes"),
-          size(from, "canonical"), from.Has("frozen") && from.Get("frozen").ToBoolean()};
+  return {string(from, "name"),
+          {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
+          size(from, "offset"),
+          size(from, "bytes"),
+          size(from, "canonical"),
+          from.Has("frozen") && from.Get("frozen").ToBoolean(),
+          from.Has("group") ? size(from, "group") : 0};
 }
 
 inline ParameterLayout parameter_layout(const Napi::Value& value) {

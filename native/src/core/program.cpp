@@ -1,6 +1,7 @@
 #include "core/program.h"
 
 #include <limits>
+#include <map>
 
 #include "core/transfers.h"
 
@@ -77,7 +78,8 @@ void check_operators(const Program& program) {
 void check_layout(const ParameterLayout& layout) {
   if (layout.bytes > kLargest) throw Error("INVALID_PROGRAM", "parameters: more bytes than any memory");
   if (layout.bytes % 8 != 0) throw Error("INVALID_PROGRAM", "parameters: a vector's length is a multiple of 8 bytes");
-  size_t canonical = 0, end = 0;
+  size_t end = 0;
+  std::map<size_t, size_t> canonical;  // of each parameter, by its offset: its elements
   for (const PlacedParameter& parameter : layout.parameters) {
     const auto fault = [&](const std::string& message) { throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": " + message); };
     if (parameter.spec.shape.empty() || parameter.spec.shape.size() > 6) fault("it has no shape of 1 to 6 dimensions");
@@ -90,15 +92,20 @@ void check_layout(const ParameterLayout& layout) {
     if (parameter.spec.layout.empty()) fault("it has no layout");
     if (parameter.spec.type != Type::f32 && parameter.spec.type != Type::f64) fault("parameters are f32 or f64");
     if (parameter.spec.type != layout.parameters.front().spec.type) fault("parameters of one job have one type");
-    if (parameter.canonical_offset != canonical) fault("it does not follow the parameter before it in the canonical vector");
+    if (!canonical.emplace(parameter.canonical_offset, static_cast<size_t>(elements_of(parameter.spec.shape))).second)
+      fault("it begins where another one does in the canonical vector");
     if (parameter.offset < end || parameter.offset % 64 != 0) fault("it overlaps the parameter before it or is not aligned to 64 bytes");
     const size_t least = static_cast<size_t>(elements_of(parameter.spec.shape)) * size_of(parameter.spec.type);
     if (parameter.bytes < least || parameter.bytes > layout.bytes || parameter.offset > layout.bytes - parameter.bytes)
       fault("it does not fit into the vector of " + std::to_string(layout.bytes) + " bytes");
-    canonical += static_cast<size_t>(elements_of(parameter.spec.shape));
     end = parameter.offset + parameter.bytes;
   }
-  if (layout.elements != canonical)
+  size_t next = 0;
+  for (const auto& [offset, elements] : canonical) {
+    if (offset != next) throw Error("INVALID_PROGRAM", "parameters: they do not follow each other in the canonical vector");
+    next += elements;
+  }
+  if (layout.elements != next)
     throw Error("INVALID_PROGRAM", "parameters: the canonical vector's length is not the sum of the parameters'");
 }
 
@@ -122,7 +129,7 @@ bool same_layout(const ParameterLayout& a, const ParameterLayout& b) {
   for (size_t i = 0; i < a.parameters.size(); ++i) {
     const PlacedParameter &p = a.parameters[i], &q = b.parameters[i];
     if (p.offset != q.offset || p.bytes != q.bytes || p.spec.shape != q.spec.shape || p.spec.layout != q.spec.layout ||
-        p.spec.type != q.spec.type)
+        p.spec.type != q.spec.type || p.canonical_offset != q.canonical_offset)
       return false;
   }
   return true;

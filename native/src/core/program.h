@@ -41,6 +41,7 @@ struct PlacedParameter {
   size_t offset = 0, bytes = 0;
   size_t canonical_offset = 0;  // elements before it in the canonical vector
   bool frozen = false;          // its values never change
+  size_t group = 0;             // of the optimiser, whose numbers it is stepped by
 };
 
 struct ParameterLayout {

@@ -32,7 +32,7 @@ OptimiserSpec optimiser_spec(const Attributes& attributes) {
   }
   if (spec.algorithm == Algorithm::adam) {
     spec.beta1 = between("beta1", attributes.number("beta1"), 0, 1);
-    if (attributes.number("decoupled", 0) != 0) std::swap(spec.decay, spec.decoupled);
+    spec.decoupled = attributes.number("decoupled", 0) != 0;
   } else {
     spec.momentum = between("momentum", attributes.number("momentum", 0), 0, 1);
   }
@@ -49,6 +49,12 @@ OptimiserSpec optimiser_spec(const Attributes& attributes) {
   if (!(accumulate >= 1 && accumulate <= 1e6) || accumulate != std::floor(accumulate))
     refuse("accumulate", accumulate, "use a whole number from 1 to 1000000");
   spec.accumulate = static_cast<int64_t>(accumulate);
+  const std::vector<double> decays = attributes.list("groupDecays", {}), factors = attributes.list("groupFactors", {});
+  if (decays.size() != factors.size())
+    throw Error("INVALID_PROGRAM", "optimiser.groupFactors: received " + std::to_string(factors.size()) +
+                                       " numbers; give one for each of " + std::to_string(decays.size()) + " groups");
+  for (size_t i = 0; i < decays.size(); ++i)
+    spec.groups.push_back({between("groupDecays", decays[i], 0, kInfinity), between("groupFactors", factors[i], 0, kInfinity)});
   return spec;
 }
 
@@ -66,6 +72,7 @@ constexpr size_t kLine = 64;
 Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec, std::optional<std::vector<Bucket>> owned)
     : backend_(backend), spec_(spec), type_(layout.type()), owned_(owned ? std::move(*owned) : std::vector<Bucket>{{0, layout.length()}}) {
   bool joins = false;
+  size_t group = 0;
   const size_t line = kLine / size_of(type_);
   for (const PlacedParameter& parameter : layout.parameters) {
     if (parameter.frozen) {
@@ -78,10 +85,13 @@ Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const Opti
     if (spec_.trust == 0) end = std::min((end + line - 1) / line * line, layout.length());
     // Biases and batch norms are too small for a ratio of norms to mean anything: they take plain steps.
     const bool adapted = spec_.trust > 0 && parameter.spec.shape.size() > 1;
-    if (spec_.trust == 0 && std::exchange(joins, true))
+    const bool follows = joins && parameter.group == group;
+    joins = true;
+    group = parameter.group;
+    if (spec_.trust == 0 && follows)
       ranges_.back().end = end;
     else
-      ranges_.push_back({begin, end, adapted, 1});
+      ranges_.push_back({begin, end, group_of(parameter), adapted, 1});
   }
   if (spec_.algorithm == Algorithm::adam || spec_.momentum != 0) first_ = Memory(backend_, layout.bytes);
   if (spec_.algorithm != Algorithm::sgd) second_ = Memory(backend_, layout.bytes);
@@ -104,7 +114,7 @@ void Optimiser::begin(const std::byte* weights, const std::byte* gradients, doub
   size_t of_weights = ranges_.size();
   for (Range& range : ranges_) {
     if (!range.adapted) continue;
-    const double w = std::sqrt(sums_[of_weights++]), step = clip_ * std::sqrt(range.squares) + spec_.decay * w;
+    const double w = std::sqrt(sums_[of_weights++]), step = clip_ * std::sqrt(range.squares) + range.group.decay * w;
     range.trust = w > 0 && step > 0 ? spec_.trust * w / step : 1;
   }
 }
@@ -122,12 +132,13 @@ std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t be
   pass.end = std::min(end, range->end);
   pass.scale = range->trust * (pass.scale * clip_);
   pass.limit = range->trust * spec_.clip_value;
-  pass.decay = range->trust * spec_.decay;
+  pass.rate *= range->group.factor;
+  pass.ahead *= range->group.factor;  // of Nesterov's momentum: a multiple of the rate
+  (spec_.decoupled ? pass.decoupled : pass.decay) = range->trust * range->group.decay;
   pass.type = type_;
   pass.algorithm = spec_.algorithm;
   pass.first = first_.data();
   pass.second = second_.data();
-  pass.decoupled = spec_.decoupled;
   pass.momentum = spec_.momentum;
   pass.nesterov = spec_.nesterov;
   pass.beta1 = spec_.beta1;
@@ -136,6 +147,14 @@ std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t be
   pass.bias1 = 1 - std::pow(spec_.beta1, static_cast<double>(steps_));
   pass.bias2 = 1 - std::pow(spec_.beta2, static_cast<double>(steps_));
   return pass;
+}
+
+OptimiserSpec::Group Optimiser::group_of(const PlacedParameter& parameter) const {
+  // An optimiser of central models has none.
+  if (parameter.group == 0 || spec_.groups.empty()) return {spec_.decay, 1};
+  if (parameter.group <= spec_.groups.size()) return spec_.groups[parameter.group - 1];
+  throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": received group " + std::to_string(parameter.group) +
+                                     "; the optimiser has " + std::to_string(spec_.groups.size()));
 }
 
 size_t Optimiser::step_bytes(OptimiserPass::ContributionKind contribution_kind) const {

@@ -26,12 +26,21 @@ namespace arbalest {
 // stays outside of the velocity, as in PyTorch's SGD.
 struct OptimiserSpec {
   OptimiserPass::Algorithm algorithm = OptimiserPass::Algorithm::sgd;
-  double momentum = 0, decay = 0, decoupled = 0;
+  double momentum = 0, decay = 0;
+  bool decoupled = false;  // the decay is of the weights, apart from the gradient
   bool nesterov = false;
   double beta1 = 0, beta2 = 0, epsilon = 0;
   double trust = 0;  // of LARS; 0 for every other
   double clip_norm = std::numeric_limits<double>::infinity(), clip_value = std::numeric_limits<double>::infinity();
   int64_t accumulate = 1;  // batches whose mean gradient makes one step
+  // Numbers of their own for the parameters of groups 1, 2...; group 0 has those of all, and its own rate.
+  struct Group {
+    double decay = 0;   // instead of the weight decay of all
+    double factor = 1;  // of the learning rate
+
+    bool operator==(const Group&) const = default;
+  };
+  std::vector<Group> groups;
 
   bool operator==(const OptimiserSpec&) const = default;
 };
@@ -85,14 +94,16 @@ class Optimiser {
   void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
-  // Elements that are trained alike: a parameter where each has a trust ratio of its own, else as much as lies together.
+  // Elements that are trained alike: a parameter where each has a trust ratio of its own, else as much of a group as lies together.
   struct Range {
     size_t begin = 0, end = 0;
+    OptimiserSpec::Group group;
     bool adapted = false;
     double trust = 1, squares = 0;  // in the present step
   };
 
   std::array<std::pair<const char*, const Memory*>, 2> named_states() const;
+  OptimiserSpec::Group group_of(const PlacedParameter& parameter) const;
 
   Backend& backend_;
   const OptimiserSpec spec_;
