@@ -1,5 +1,6 @@
 import { invalidOption } from '../errors.js'
-import type { Dataset } from './dataset.js'
+import { labelsOf } from '../model/operators/losses.js'
+import { isStreamed, type Dataset } from './dataset.js'
 
 /**
  * The weights (K) with which all classes of the training samples count the same: labels / (K x labels of the class), scikit-learn's `class_weight='balanced'`; 0 for a class without
@@ -18,4 +19,19 @@ export function balancedWeights({ name, classes, train: { labels } }: Pick<Datas
     counted += 1
   }
   return counts.map((count) => (count === 0 ? 0 : counted / (classes * count)))
+}
+
+/**
+ * The weight of each label with which it counts the same where it holds as where it does not: the sum of 1 - target over the sum of the targets of the training samples; 1 for a label that never holds.
+ * Throws INVALID_OPTION for data without targets.
+ */
+export function balancedPositiveWeights({ name, train }: Pick<Dataset, 'name' | 'train'>): number[] {
+  const { targets, target } = isStreamed(train) ? {} : train
+  if (!targets || !target)
+    throw invalidOption('positiveWeights', 'balanced', `leave it out: the training samples of ${name} have no targets to count`)
+  const labels = labelsOf(target)
+  const together = target.length === 3 ? target[1]! * target[2]! : 1
+  const holding = Array.from({ length: labels }, () => 0)
+  for (const [i, each] of targets.entries()) holding[Math.floor(i / together) % labels]! += each
+  return holding.map((sum) => (sum > 0 ? (targets.length / labels - sum) / sum : 1))
 }

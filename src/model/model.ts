@@ -20,6 +20,11 @@ export interface Model {
    * is divided by the sum of its samples' weights. The loss that is measured of test samples has no weights.
    */
   readonly classWeights?: readonly number[]
+  /**
+   * Of binary cross-entropy in training, one number for all labels or one for each, 1 if left out: how much an element counts whose label holds. As PyTorch's `BCEWithLogitsLoss(pos_weight)`, the
+   * loss is the mean over all elements. The loss that is measured of test samples has no weights.
+   */
+  readonly positiveWeights?: number | readonly number[]
 }
 
 /** A record, so that the compiler notices a missing name. */
@@ -29,7 +34,8 @@ const PROPERTIES: Readonly<Record<keyof Model, true>> = {
   layers: true,
   loss: true,
   labelSmoothing: true,
-  classWeights: true
+  classWeights: true,
+  positiveWeights: true
 }
 
 /** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. Throws INVALID_MODEL for what is no object. */

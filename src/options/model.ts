@@ -53,10 +53,27 @@ const classWeights: Schema<'balanced' | readonly number[]> = either(
   (value) => (value === 'balanced' ? 0 : 1)
 )
 
+const positiveWeights: Schema<'balanced' | number | readonly number[]> = either(
+  [
+    oneOf(['balanced']),
+    real({ above: 0 }),
+    list(real({ min: 0 }), "'balanced', a number above 0, or a list of a number for each label", { min: 1 })
+  ],
+  (value) => (value === 'balanced' ? 0 : typeof value === 'number' ? 1 : 2)
+)
+
 /** `balanced`, or numbers separated by commas. */
-const classWeightsFromText: FromText = (given, refuse) => {
-  const orFix = () => refuse('use balanced, or a number for each class, separated by commas')
-  return given === 'balanced' ? given : listFromText(realFromText)(given, orFix)
+function weightsFromText(fix: string): FromText {
+  return (given, refuse) => (given === 'balanced' ? given : listFromText(realFromText)(given, () => refuse(fix)))
+}
+
+const classWeightsFromText = weightsFromText('use balanced, or a number for each class, separated by commas')
+const numbersFromText = weightsFromText('use balanced, a number, or a number for each label, separated by commas')
+
+/** One number is for all labels. */
+const positiveWeightsFromText: FromText = (given, refuse) => {
+  const found = numbersFromText(given, refuse)
+  return Array.isArray(found) && found.length === 1 ? (found[0] as unknown) : found
 }
 
 export const modelOptions = {
@@ -108,6 +125,18 @@ export const modelOptions = {
     fromText: classWeightsFromText,
     otherwise: 'all count the same',
     also: ['classWeight', 'class_weight']
+  }),
+  /**
+   * How much an element counts whose label holds, under binary cross-entropy, instead of the model's own weights: a number for all labels, or one for each. `'balanced'` lets what holds and
+   * what does not count the same: a label's weight is the sum of 1 - target over the sum of the targets of the training samples.
+   */
+  positiveWeights: option(positiveWeights, {
+    text: 'how much an element counts whose label holds, under binary cross-entropy: balanced, a number, or one for each label',
+    takes: 'balanced, a number above 0, or a list of numbers of at least 0',
+    flag: '--positive-weights <weights>',
+    fromText: positiveWeightsFromText,
+    otherwise: '1',
+    also: ['posWeight', 'pos_weight']
   })
 }
 

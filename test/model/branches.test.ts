@@ -117,6 +117,13 @@ describe('losses and what is counted', () => {
     expect([attributes('train'), attributes('evaluate')]).to.deep.equal([{ weights: [1, 0, 2.5] }, {}])
   })
 
+  it('weigh labels that hold in training alone', () => {
+    const attributes = (positiveWeights: number | number[], mode: 'train' | 'evaluate') =>
+      buildGraph(model({ loss: 'binaryCrossEntropy', positiveWeights }), { batch: 2, mode }).operators.at(-1)!.attributes
+    expect([attributes([1, 0, 2.5], 'train'), attributes(3, 'train')]).to.deep.equal([{ weights: [1, 0, 2.5] }, { weights: [3, 3, 3] }])
+    expect(attributes(3, 'evaluate')).to.deep.equal({})
+  })
+
   it('give binary cross-entropy targets of its logits’ shape', () => {
     const { values, named } = buildGraph(model({ loss: 'binaryCrossEntropy' }), { batch: 2, mode: 'evaluate' })
     expect([values[named['target']!]!.shape, values[named['target']!]!.type]).to.deep.equal([[2, 3], 'float'])
@@ -132,6 +139,10 @@ describe('losses and what is counted', () => {
       await refused('INVALID_MODEL', predict({ classWeights }), 'classWeights', 'use a list of numbers of at least 0')
     await refused('SHAPE_MISMATCH', predict({ classWeights: [1, 2] }), 'classWeights: received 2 numbers', 'each of the 3 classes')
     await refused('INVALID_MODEL', predict({ classWeights: [1, 1, 1], loss: 'meanSquaredError' }), 'classWeights', 'meanSquaredError')
+    const weighed = (positiveWeights: number | number[], loss: Model['loss'] = 'binaryCrossEntropy') => predict({ positiveWeights, loss })
+    await refused('INVALID_MODEL', weighed(-1), 'positiveWeights: received -1')
+    await refused('INVALID_MODEL', weighed(2, 'softmaxCrossEntropy'), 'positiveWeights: received 2 under softmaxCrossEntropy')
+    await refused('SHAPE_MISMATCH', weighed([1, 2]), 'positiveWeights: received 2 numbers', 'each of the 3 labels')
     await refused('INVALID_OPTION', predict({ loss: 'binaryCrossEntropy' }, 5), 'topK', 'binaryCrossEntropy')
     await refused('INVALID_MODEL', predict({ labelSmoothing: '0.1' as unknown as number }), 'labelSmoothing', '"0.1"')
     await refused('INVALID_OPTION', predict({}, 0), 'topK', '0')

@@ -10,7 +10,7 @@ import {
   type StoredDataset,
   type TrainOptions
 } from '../../src/index.js'
-import { balancedWeights } from '../../src/data/balanced-weights.js'
+import { balancedPositiveWeights, balancedWeights } from '../../src/data/balanced-weights.js'
 import { refused } from '../support/codes.js'
 
 /** Points of the plane; the two targets say whether they lie right of and above lines that one linear layer can tell. */
@@ -54,6 +54,22 @@ describe('losses in training', () => {
     const right = (i: number): boolean => logits[i]! > 0 === data.test.targets![i]! > 0.5
     const all = Array.from({ length: 500 }, (_, i) => right(2 * i) && right(2 * i + 1)).filter(Boolean).length
     expect(testAccuracy).to.equal(all / 500)
+  })
+
+  it('find a label that seldom holds, where it counts as much as where it does not', async () => {
+    const model = defineModel({ name: 'sides', input: [2], layers: [linear(2)], loss: 'binaryCrossEntropy' })
+    const samples = quadrants(400).train.samples as Float32Array
+    // The first label holds for one in four of the points of a quarter, so that it is unlikely everywhere.
+    const targets = samples.map((x, i) => Number(i % 2 === 0 ? x > 0.5 && i % 8 === 0 : x > 0))
+    const data = datasetFromArrays({ sample: [2], target: [2], samples, targets, test: { samples, targets } })
+    const recallWith = async (options: Pick<TrainOptions, 'positiveWeights'>): Promise<number | null> => {
+      const job = train({ model, data, learners: 1, batch: 10, until: { epochs: 4 }, seed: 1, metrics: ['perClass'], ...options })
+      return (await job.finished).testMetrics!.perClass![0]!.recall
+    }
+    expect(await recallWith({})).to.be.lessThan(0.2)
+    const balanced = await recallWith({ positiveWeights: 'balanced' })
+    expect(balanced).to.be.greaterThan(0.8)
+    expect(await recallWith({ positiveWeights: balancedPositiveWeights(data) })).to.equal(balanced)
   })
 
   it('tell how often the right class is among the likeliest', async () => {

@@ -34,11 +34,12 @@ declare module '../graph.js' {
     /**
      * logits, target (same shape) -> loss (1): mean over all elements, correct (1): count?
      *
-     * A sample counts as correct where every logit is above 0 just where its target is above 1/2.
+     * A sample counts as correct where every logit is above 0 just where its target is above 1/2. With `weights`, one for each label, what holds counts so much: PyTorch's `BCEWithLogitsLoss(pos_weight)`.
+     * The labels of (N,K) and (N,T,K) are K, those of images (N,K,H,W) too.
      */
-    binaryCrossEntropy: NoAttributes
+    binaryCrossEntropy: { readonly weights?: readonly number[] }
     /** logits, target -> glogits */
-    binaryCrossEntropyBackward: NoAttributes
+    binaryCrossEntropyBackward: { readonly weights?: readonly number[] }
     /** prediction, target (same shape) -> loss (1): mean over all elements */
     meanSquaredError: NoAttributes
     /** prediction, target -> gprediction */
@@ -55,11 +56,14 @@ export interface LossOf {
   readonly loss: LossName
   readonly labelSmoothing?: number
   readonly classWeights?: readonly number[]
+  readonly positiveWeights?: number | readonly number[]
 }
 
 interface LossRow {
   /** It counts classes, so that targets may be smoothed, classes weighted and the `topK` largest logits looked at. */
   readonly hasClasses?: true
+  /** Its targets hold or do not, so that those that hold may be weighted. */
+  readonly hasLabels?: true
   /** Shape and type of the target of an output; `mixed` where samples are loaded in mixtures. */
   target(output: Value, mixed: boolean): Pick<Value, 'shape' | 'type'>
   /** Adds the operator; returns its named outputs. */
@@ -71,6 +75,7 @@ interface LossOptions {
   readonly training: boolean
   readonly labelSmoothing: number
   readonly classWeights: readonly number[] | undefined
+  readonly positiveWeights: number | readonly number[] | undefined
   readonly topK: number | undefined
 }
 
@@ -121,11 +126,13 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
     }
   },
   binaryCrossEntropy: {
+    hasLabels: true,
     target: ({ shape }) => ({ shape, type: 'float' }),
-    add(graph, output, target) {
+    add(graph, output, target, { training, positiveWeights }) {
       const loss = graph.value('loss', [1], { type: 'statistic' })
       const correct = graph.value('correct', [1], { type: 'integer' })
-      graph.operator('binaryCrossEntropy', 'loss', [output, target], [loss, correct])
+      const weights = positiveWeights === undefined ? undefined : weightsOfLabels(graph.get(output), positiveWeights)
+      graph.operator('binaryCrossEntropy', 'loss', [output, target], [loss, correct], { ...(training && weights && { weights }) })
       return { loss, correct }
     }
   },
@@ -137,6 +144,25 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       return { loss }
     }
   }
+}
+
+/** One for each label. Throws SHAPE_MISMATCH for another number of them. */
+function weightsOfLabels({ shape }: Value, given: number | readonly number[]): readonly number[] {
+  const labels = labelsOf(shape.slice(1))
+  if (typeof given === 'number') return Array.from({ length: labels }, () => given)
+  if (given.length === labels) return given
+  throw new ArbalestError(
+    'SHAPE_MISMATCH',
+    `positiveWeights: received ${given.length} numbers; give one for each of the ${labels} labels, or a number for all`,
+    {
+      data: { parameter: 'positiveWeights', received: given }
+    }
+  )
+}
+
+/** How many labels each place of an output or a target has: the last axis, or of images (K, H, W) the first. */
+export function labelsOf(shape: readonly number[]): number {
+  return (shape.length === 3 ? shape[0] : shape.at(-1)) ?? 1
 }
 
 /** Throws INVALID_OPTION for a `topK` and SHAPE_MISMATCH for class weights that do not go with the number of classes. */
@@ -151,8 +177,11 @@ function checkForClasses(classes: number, classWeights: readonly number[] | unde
     )
 }
 
-/** Throws INVALID_MODEL for label smoothing and class weights and INVALID_OPTION for a `topK` that the loss cannot have. */
-export function checkClassification({ name, loss, labelSmoothing = 0, classWeights }: LossOf, topK: number | undefined): void {
+/** Throws INVALID_MODEL for label smoothing and weights and INVALID_OPTION for a `topK` that the loss cannot have. */
+export function checkClassification(
+  { name, loss, labelSmoothing = 0, classWeights, positiveWeights }: LossOf,
+  topK: number | undefined
+): void {
   const hasClasses = typeof loss === 'string' && Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
   if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
     throw invalidModel(name, 'labelSmoothing', shown(labelSmoothing), 'use a number from 0 to less than 1')
@@ -162,6 +191,17 @@ export function checkClassification({ name, loss, labelSmoothing = 0, classWeigh
     if (!areWeights(classWeights))
       throw invalidModel(name, 'classWeights', shown(classWeights), 'use a list of numbers of at least 0, not all of them 0')
     if (!hasClasses) throw invalidModel(name, 'classWeights', `${shown(classWeights)} under ${loss}`, 'use them with softmaxCrossEntropy')
+  }
+  if (positiveWeights !== undefined) {
+    if (!areWeights(typeof positiveWeights === 'number' ? [positiveWeights] : positiveWeights))
+      throw invalidModel(
+        name,
+        'positiveWeights',
+        shown(positiveWeights),
+        'use a number above 0, or a list of numbers of at least 0, not all of them 0'
+      )
+    if (!(Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasLabels))
+      throw invalidModel(name, 'positiveWeights', `${shown(positiveWeights)} under ${loss}`, 'use them with binaryCrossEntropy')
   }
   if (topK === undefined) return
   if (!Number.isSafeInteger(topK) || topK < 1 || topK > 2 ** 30) throw invalidOption('topK', topK, 'use a whole number of at least 1')
@@ -186,11 +226,11 @@ export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: Va
 /** Adds the loss; returns its values by name: `loss`, and `correct` and `amongTop` where they are counted. */
 export function addLoss(
   graph: GraphWriter,
-  { loss, labelSmoothing = 0, classWeights }: LossOf,
+  { loss, labelSmoothing = 0, classWeights, positiveWeights }: LossOf,
   values: { readonly output: ValueId; readonly target: ValueId },
   options: Pick<LossOptions, 'training' | 'topK'>
 ): Readonly<Record<string, ValueId>> {
-  return LOSSES[loss].add(graph, values.output, values.target, { ...options, labelSmoothing, classWeights })
+  return LOSSES[loss].add(graph, values.output, values.target, { ...options, labelSmoothing, classWeights, positiveWeights })
 }
 
 function invalidModel(model: string, parameter: string, received: string, fix: string): ArbalestError {
@@ -207,7 +247,7 @@ defineOperators({
   softmaxCrossEntropyBackward: { flops: perElement(2) },
   softTargetCrossEntropy: { lossGradient: ({ outputs: [, gradient], passOn }) => passOn(0, gradient!), flops: perElement(8) },
   binaryCrossEntropy: {
-    lossGradient: ({ inputs, emit, contribution }) => emit('binaryCrossEntropyBackward', inputs, [contribution(0)]),
+    lossGradient: ({ inputs, attributes, emit, contribution }) => emit('binaryCrossEntropyBackward', inputs, [contribution(0)], attributes),
     flops: perElement(6)
   },
   binaryCrossEntropyBackward: { flops: perElement(4) },

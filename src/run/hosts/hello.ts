@@ -39,6 +39,7 @@ const COMPARED = [
   'size',
   'labelSmoothing',
   'classWeights',
+  'positiveWeights',
   'freeze',
   'context',
   'images',

@@ -1,5 +1,5 @@
 import type { Dataset } from '../../data/dataset.js'
-import { balancedWeights } from '../../data/balanced-weights.js'
+import { balancedPositiveWeights, balancedWeights } from '../../data/balanced-weights.js'
 import { readsText } from '../../data/dataset-names.js'
 import { openDataAs } from '../../data/open.js'
 import type { OpenDatasetOptions } from '../../data/open-options.js'
@@ -66,7 +66,7 @@ function tokensOf(
 }
 
 async function openModel(
-  { model: given, size, labelSmoothing, classWeights }: Settings,
+  { model: given, size, labelSmoothing, classWeights, positiveWeights }: Settings,
   dataset: Dataset,
   folder: HuggingFaceFolder | undefined
 ): Promise<Model> {
@@ -89,7 +89,10 @@ async function openModel(
   return {
     ...model,
     ...(labelSmoothing !== undefined && { labelSmoothing }),
-    ...(classWeights !== undefined && { classWeights: classWeights === 'balanced' ? balancedWeights(dataset) : classWeights })
+    ...(classWeights !== undefined && { classWeights: classWeights === 'balanced' ? balancedWeights(dataset) : classWeights }),
+    ...(positiveWeights !== undefined && {
+      positiveWeights: positiveWeights === 'balanced' ? balancedPositiveWeights(dataset) : positiveWeights
+    })
   }
 }
 

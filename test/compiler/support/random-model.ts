@@ -68,6 +68,7 @@ const LOSSES: readonly ((classes: number) => Partial<Model>)[] = [
   () => ({ loss: 'softmaxCrossEntropy', labelSmoothing: 0.2 }),
   (classes) => ({ loss: 'softmaxCrossEntropy', labelSmoothing: 0.1, classWeights: classWeights(classes) }),
   () => ({ loss: 'binaryCrossEntropy' }),
+  (labels) => ({ loss: 'binaryCrossEntropy', positiveWeights: classWeights(labels) }),
   () => ({ loss: 'meanSquaredError' })
 ]
 

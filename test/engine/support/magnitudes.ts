@@ -186,11 +186,12 @@ export const softTargetCrossEntropy: Magnitude = (use, inputs, outputs) => {
 }
 
 /** max(x, 0), t x and a logarithm between 0 and log 2 are summed; the gradient is a sigmoid less the target. */
-export const binaryCrossEntropy: Magnitude = (_use, inputs) => {
+export const binaryCrossEntropy: Magnitude = (use, inputs) => {
   const x = inputs['logits']!
   const t = inputs['target']!
-  const loss = x.reduce((sum, value, i) => sum + (Math.abs(value) * (1 + t[i]!) + Math.LN2) / x.length, 0)
-  return { loss: Float64Array.of(loss), glogits: t.map((target) => (1 + target) / x.length) }
+  const most = Math.max(1, ...((use.attributes['weights'] as readonly number[] | undefined) ?? []))
+  const loss = x.reduce((sum, value, i) => sum + (most * (Math.abs(value) * (1 + t[i]!) + Math.LN2)) / x.length, 0)
+  return { loss: Float64Array.of(loss), glogits: t.map((target) => (most * (1 + target)) / x.length) }
 }
 
 export const squaredError: Magnitude = (_use, inputs) => {

@@ -365,6 +365,21 @@ const binaryCases: Use[] = [[7], ...FEATURES, [2, 3, 4, 5]].flatMap((shape) =>
   }))
 )
 
+const weightedBinaryCases: Use[] = [
+  ...[
+    [3, 17],
+    [2, 784],
+    [2, 3, 5]
+  ].map((shape) => ({ shape, labels: shape.at(-1)! })),
+  { shape: [2, 3, 4, 5], labels: 3 },
+  { shape: [3, 1, 9, 7], labels: 1 }
+].map(({ shape, labels }) => ({
+  name: `${named(shape)}, weighted`,
+  attributes: { weights: labels === 1 ? [3] : classWeights(labels) },
+  inputs: { logits: spread(20, shape), target: { ...activation(...shape), draw: (u: number) => u } },
+  outputs: { loss: wide(1), correct: wide(1) }
+}))
+
 const softTargetCases: Use[] = [
   [1, 2],
   [3, 7],
@@ -635,7 +650,7 @@ export const operatorTable: readonly OperatorRow[] = [
   {
     kind: 'binaryCrossEntropy',
     magnitude: magnitude.binaryCrossEntropy,
-    cases: binaryCases,
+    cases: [...binaryCases, ...weightedBinaryCases],
     backward: [
       { kind: 'binaryCrossEntropyBackward', inputs: ['logits', 'target'], outputs: ['glogits'], magnitude: magnitude.binaryCrossEntropy }
     ]

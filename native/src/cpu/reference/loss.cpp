@@ -4,7 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "core/labels_of.h"
 #include "core/no_class.h"
+#include "cpu/binary_cross_entropy_check.h"
 #include "cpu/reference/operator.h"
 #include "cpu/softmax_check.h"
 
@@ -32,11 +34,6 @@ void check_cross_entropy_backward(const Request& request) {
 void check_squared_error(const Request& request) {
   request.input_is(1, request.input(0));
   request.output_is(0, {1});
-}
-
-void check_binary(const Request& request) {
-  check_squared_error(request);
-  request.output_is(1, {1});
 }
 
 void check_squared_error_backward(const Request& request) {
@@ -193,17 +190,28 @@ template <class T> void soft_target_cross_entropy(const OperatorSpec& op, const 
   store_count(op.outputs[2], correct);
 }
 
-// The mean over all elements of log(1 + e^x) - t x. A sample counts as correct where each of its logits is above 0 just where its target is
-// above 1/2.
+// How much each element of a sample counts where it holds: 1 where no weights are given.
+std::vector<double> positive_weights_of(const OperatorSpec& op, int64_t elements) {
+  const std::vector<double> weights = op.attributes.list("weights", {});
+  std::vector<double> each(static_cast<size_t>(elements), 1);
+  const LabelsOf labels(op.inputs[0].shape());
+  for (int64_t i = 0; !weights.empty() && i < elements; ++i) each[static_cast<size_t>(i)] = weights[static_cast<size_t>(labels.of(i))];
+  return each;
+}
+
+// The mean over all elements of -(p t log s + (1 - t) log(1 - s)), where s is the logistic function of x and p the weight of its label. A
+// sample counts as correct where each of its logits is above 0 just where its target is above 1/2.
 template <class T> void binary_cross_entropy(const OperatorSpec& op, const StepContext&) {
   const T *logits = op.inputs[0].as<T>(), *target = op.inputs[1].as<T>();  // (N, ...)
   const int64_t N = op.inputs[0].shape()[0], F = elements_of(op.inputs[0].shape()) / N;
+  const std::vector<double> weights = positive_weights_of(op, F);
   double sum = 0, correct = 0;
   for (int64_t n = 0; n < N; ++n) {
     bool right = true;
     for (int64_t i = n * F; i < (n + 1) * F; ++i) {
       const double x = logits[i], t = target[i];
-      sum += (x < 0 ? 0 : x) - t * x + std::log1p(std::exp(-std::abs(x)));
+      const double unlikely = std::log1p(std::exp(-std::abs(x)));  // -log of the likelier answer
+      sum += (1 - t) * ((x < 0 ? 0 : x) + unlikely) + weights[static_cast<size_t>(i % F)] * t * ((x < 0 ? -x : 0) + unlikely);
       right &= x == x && (x > 0) == (t > 0.5);
     }
     correct += right;
@@ -215,9 +223,11 @@ template <class T> void binary_cross_entropy(const OperatorSpec& op, const StepC
 template <class T> void binary_cross_entropy_backward(const OperatorSpec& op, const StepContext&) {
   const T *logits = op.inputs[0].as<T>(), *target = op.inputs[1].as<T>();
   T* glogits = op.outputs[0].as<T>();
-  const int64_t elements = elements_of(op.inputs[0].shape());
+  const int64_t elements = elements_of(op.inputs[0].shape()), F = elements / op.inputs[0].shape()[0];
+  const std::vector<double> weights = positive_weights_of(op, F);
   for (int64_t i = 0; i < elements; ++i) {
-    glogits[i] = rounded<T>((1 / (1 + std::exp(-double{logits[i]})) - double{target[i]}) / static_cast<double>(elements));
+    const double t = target[i], s = 1 / (1 + std::exp(-double{logits[i]})), weight = weights[static_cast<size_t>(i % F)];
+    glogits[i] = rounded<T>(((1 - t) * s - weight * t / (1 + std::exp(double{logits[i]}))) / static_cast<double>(elements));
   }
 }
 
@@ -265,12 +275,12 @@ std::vector<Operator> operators() {
       {"binaryCrossEntropy",
        {{"logits", activation}, {"target", activation}},
        {{"loss", wide}, {"correct", count, true}},
-       check_binary,
+       check_binary_cross_entropy<Request>,
        {binary_cross_entropy<float>, binary_cross_entropy<double>, binary_cross_entropy<Bf16>}},
       {"binaryCrossEntropyBackward",
        {{"logits", activation}, {"target", activation}},
        {{"glogits", activation}},
-       check_squared_error_backward,
+       check_binary_cross_entropy_backward<Request>,
        {binary_cross_entropy_backward<float>, binary_cross_entropy_backward<double>, binary_cross_entropy_backward<Bf16>},
        {{0, 0}, {0, 1}}},
       {"meanSquaredError",
