@@ -89,7 +89,7 @@ const optimiser = group({
   }),
   /** Parameters with a weight decay or a learning rate of their own; each belongs to the first group that names it. `[{ parameters: 'vectors', weightDecay: 0 }]` decays weights alone. */
   groups: option(list(parameterGroup, 'a list of groups of parameters'), {
-    text: "parameters with a weight decay or a learning rate of their own: [{ parameters: 'vectors', weightDecay: 0 }]",
+    text: 'parameters with a weight decay or a learning rate of their own: [{ "parameters": "vectors", "weightDecay": 0 }]',
     flag: '--parameter-groups <json>',
     fromText: jsonFromText,
     also: ['paramGroups', 'param_groups', 'parameterGroups']
