@@ -16,11 +16,12 @@ export type RunIdentity = Readonly<Record<string, string>>
 const MEANING = 'data (its meaning)'
 
 /** What the numbers of a data set stand for: a file may have changed to other classes, or other means of its columns, of the same shapes. */
-function meaningOf({ classNames, encoding, augmentation: { mixup = 0, cutmix = 0 } }: Dataset): Group {
+function meaningOf({ classNames, encoding, augmentation }: Dataset): Group {
   const tokenizer = encoding && 'tokenizer' in encoding && encoding.tokenizer
   const ofTokenizer = tokenizer && { tokenizer: hashOf(JSON.stringify(tokenizer)) }
-  const mixing = { ...(mixup > 0 && { mixup }), ...(cutmix > 0 && { cutmix }) }
-  return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null, ...mixing }
+  const { cutout = 0, mixup = 0, cutmix = 0 } = augmentation
+  const optional = Object.fromEntries(Object.entries({ cutout, mixup, cutmix }).filter(([, value]) => value > 0))
+  return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null, ...optional }
 }
 
 /** The options of a reader, whose values need only be such as can be posted to a thread; null where they have no JSON, as big whole numbers. */

@@ -70,6 +70,12 @@ export const dataOptions = {
   }),
   /** How the images of a folder become samples. */
   images: option(imageOptions, { default: {} }),
+  /** The side in pixels of a square around a random pixel of each training image that becomes the mean colour, instead of the data's own `augmentation.cutout`; 16 is usual for CIFAR-10. */
+  cutout: option(whole({ unit: 'pixels' }), {
+    text: 'side of a square that is cut out of each training image at random',
+    flag: '--cutout <pixels>',
+    otherwise: "0, or the data's own"
+  }),
   /** Blends images of a batch in pairs, each with a share drawn from Beta(mixup, mixup), and their targets with them, instead of the data's own `augmentation.mixup`; 0.2 is usual. */
   mixup: option(real({ min: 0, max: MOST_MIXING }), {
     text: 'blend images of a batch in pairs, by shares drawn from Beta(mixup, mixup)',

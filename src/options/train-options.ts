@@ -55,7 +55,7 @@ const elsewhere = {
   save: 'save what is trained: await job.model.save(file), or --save FILE of arbalest train',
   strategy: "use synchroniser: 'ssgd' is what DistributedDataParallel does",
   augmentation:
-    'augmentation belongs to the data: that of datasetFromArrays, or images.crop, images.flip and images.colour; mixup and cutmix are options'
+    'augmentation belongs to the data: that of datasetFromArrays, or images.crop, images.flip and images.colour; cutout, mixup and cutmix are options'
 }
 
 export const trainOptions = group(

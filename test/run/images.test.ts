@@ -118,6 +118,17 @@ describe('Training on a folder of images', function () {
     expect(await lossOf({ data: folder.path, images: GENTLE, ...mixing })).to.equal(mixed)
   })
 
+  it('cuts squares out, and refuses those that are larger than the images', async () => {
+    const run = { model: plain, data: photos, learners: 1, until: { steps: 4 } }
+    const hashes = [{}, { cutout: 4 }, { data: { ...photos, augmentation: { ...photos.augmentation, cutout: 4 } } }]
+    const [whole, cut, same] = await Promise.all(
+      hashes.map(async (options) => (await trained({ ...run, ...options })).finished.weightsSha256)
+    )
+    expect(cut).to.not.equal(whole)
+    expect(same).to.equal(cut)
+    await refused('INVALID_OPTION', () => trained({ data: photos, cutout: 17 }), 'cutout: received 17; use at most 16')
+  })
+
   it('refuses to mix what has no pairs, or is no image of one class', async () => {
     await refused('INVALID_OPTION', () => trained({ data: photos, batch: 1, mixup: 1 }), 'mixup: received 1; use a batch of at least 2')
     const features = datasetFromArrays({ sample: [2], samples: new Float32Array(40), labels: new Int32Array(20), classes: 2 })

@@ -43,6 +43,7 @@ const COMPARED = [
   'freeze',
   'context',
   'images',
+  'cutout',
   'mixup',
   'cutmix',
   'overfit',

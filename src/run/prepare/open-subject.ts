@@ -12,7 +12,7 @@ import { loadOperators } from '../../model/composed.js'
 import type { Model } from '../../model/model.js'
 import { modelNamed } from '../../model/zoo/index.js'
 import type { Settings } from '../../options/settings.js'
-import { withMixing } from './mixing.js'
+import { augmented } from './augmented.js'
 import { firstBatches } from './overfit.js'
 import { checkCost } from '../explain/run-cost.js'
 
@@ -35,7 +35,7 @@ export async function openSubject(given: Settings, engine: Engine, stop?: AbortS
 }
 
 async function openDataset(
-  { data, dataDir: directory, context, tokenizer, images, mixup, cutmix, table, overfit, batch }: Settings,
+  { data, dataDir: directory, context, tokenizer, images, cutout, mixup, cutmix, table, overfit, batch }: Settings,
   folder: HuggingFaceFolder | undefined,
   stop: AbortSignal | undefined
 ): Promise<Dataset> {
@@ -44,7 +44,7 @@ async function openDataset(
     typeof data === 'string'
       ? await openDataAs(data, { directory, images, table, ...(readsText(data) ? tokens : { context, tokenizer }) }, { stop })
       : data
-  const dataset = withMixing(opened, { mixup, cutmix, batch })
+  const dataset = augmented(opened, { cutout, mixup, cutmix, batch })
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 
