@@ -79,6 +79,13 @@ describe('layers over sequences', () => {
     ['attention over what is no triple', [4, 8], [causalSelfAttention(1)], 'SHAPE_MISMATCH', 'received input (4, 8)'],
     ['heads that do not divide', [4, 12], [causalSelfAttention(3)], 'INVALID_MODEL', 'heads: received 3; use a divisor of its 4 features'],
     ['a weight that is not there', [4, 2], [linear(3, { tied: 'tokens' })], 'INVALID_MODEL', 'layer linear1: tied: received "tokens"'],
+    [
+      'first values of a weight that has them already',
+      [4],
+      [embedding(5, 4), linear(5, { tied: 'embedding1', initialiser: 'heNormal' })],
+      'INVALID_MODEL',
+      'layer linear1: initialiser: received "heNormal"; leave it out'
+    ],
     ['a weight of another shape', [4], [embedding(5, 2), linear(4, { tied: 'embedding1' })], 'INVALID_MODEL', 'its weight is (5, 2)'],
     ['padding of features', [4, 6], [selfAttention(1, { padding: 0 })], 'INVALID_MODEL', "the model's input is not 4 tokens"],
     [

@@ -13,14 +13,18 @@ interface Weighted extends Initialised {
 
 /** The values of a layer's weight, of this shape, and of its bias, with a number for each output; NONE for a bias that it has not. */
 export function weightAndBias(
-  { bias = true, tied, initialiser: ofWeight = 'kaimingUniform', biasInitialiser: ofBias }: Weighted,
+  { bias = true, tied, initialiser: ofWeight, biasInitialiser: ofBias }: Weighted,
   to: LayerWriter,
   shape: readonly number[],
   outputs = shape[0]!
 ): readonly [weight: ValueId, bias: ValueId] {
   const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: shape[0]! * elements(shape.slice(2)) }
+  if (tied !== undefined && ofWeight !== undefined)
+    throw to.invalid('initialiser', ofWeight, `leave it out: the weight is that of ${tied}, which gives it its first values`)
   const weight =
-    tied === undefined ? to.parameter('weight', shape, initialiserOf(to.name, 'initialiser', ofWeight, fans)) : weightOf(tied, to, shape)
+    tied === undefined
+      ? to.parameter('weight', shape, initialiserOf(to.name, 'initialiser', ofWeight === undefined ? 'kaimingUniform' : ofWeight, fans))
+      : weightOf(tied, to, shape)
   if (!to.truth('bias', bias)) return [weight, NONE]
   // A bias has no fan of its own: PyTorch draws it as if it were a weight, and another choice must not need a fan.
   const chosen =
