@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { EngineBackend, Precision } from '../../src/compiler/program.js'
+import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
@@ -83,21 +84,39 @@ const useOf = (each: LoadCase, size: number, target: OperatorCase['outputs'][str
   outputs: { x: activation(size, ...each.sample), target }
 })
 
-/** Runs `load` at a few positions, an epoch's end among them, and compares. */
-function faultsOf(
-  backend: EngineBackend,
-  precision: Precision,
-  layout: string | null,
-  each: LoadCase,
-  size: number,
-  classes: boolean
-): string[] {
-  const data = samplesOf(each)
-  const dataset = engine.createDataset({ ...data, ...(classes ? { labels, classes: 9 } : { target: [3], targets }) })
-  const use = useOf(each, size, classes ? labelOf(9, size) : activation(size, 3))
-  const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
+interface Loading {
+  readonly backend: EngineBackend
+  readonly precision: Precision
+  readonly layout?: string | null
+}
+
+/** Binds `load` to a data set of its own, and releases both after the work. */
+function withDataset<R>(
+  { backend, precision, layout = null }: Loading,
+  use: OperatorCase,
+  data: DatasetSpec,
+  work: (bound: BoundOperator) => R
+): R {
+  const dataset = engine.createDataset(data)
   try {
-    return [0, 1, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+    const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
+    try {
+      return work(bound)
+    } finally {
+      bound.release()
+    }
+  } finally {
+    engine.release(dataset)
+  }
+}
+
+/** Runs `load` at a few positions, an epoch's end among them, and compares. */
+function faultsOf(on: Loading, each: LoadCase, size: number, classes: boolean): string[] {
+  const data = samplesOf(each)
+  const use = useOf(each, size, classes ? labelOf(9, size) : activation(size, 3))
+  const answers = classes ? { labels, classes: 9 } : { target: [3], targets }
+  return withDataset(on, use, { ...data, ...answers }, (bound) =>
+    [0, 1, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
       const { x, indices } = batchOf(data, each.attributes, position, size)
       const target = Float64Array.from(
         Array.from(indices).flatMap((i) => (classes ? [labels[i]!] : Array.from(targets.slice(3 * i, 3 * i + 3))))
@@ -105,27 +124,22 @@ function faultsOf(
       const { outputs, faults } = bound.run({}, position)
       // A pixel's size, its mean's and its std's: of the order of 10 at most.
       const magnitudes = { x: x.map((value) => Math.abs(value) + 1), ...(classes ? {} : { target: target.map(Math.abs) }) }
-      return [...deviations(use, outputs, { x, target }, magnitudes, precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
+      return [...deviations(use, outputs, { x, target }, magnitudes, on.precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
     })
-  } finally {
-    bound.release()
-    engine.release(dataset)
-  }
+  )
 }
 
 /** Runs `load` of samples with several labels each, of which some are of no class, and compares: those of pixels are cropped, flipped and cut out as the pixels are. */
-function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadCase, label: readonly number[]): string[] {
+function labelFaultsOf(on: Loading, each: LoadCase, label: readonly number[]): string[] {
   const data = samplesOf(each)
   const all = Int32Array.from({ length: COUNT * elements(label) }, () => Math.floor(next() * 10) - 1)
-  const dataset = engine.createDataset({ ...data, labels: all, label, classes: 9 })
   const use = useOf(each, 5, { ...labelOf(9, 5), shape: [5, elements(label)] })
-  const bound = new BoundOperator(backend, precision, use, { dataset, seed: SEED })
   const moves = label.length === 2 && String(label) === String(each.sample.slice(1))
   // As an image in which the border is 0 and no class 1.
   const asImage: Samples = { count: COUNT, sample: [1, ...label], samples: Float32Array.from(all, (number) => number + 1) }
   const { padding, border, flip, cutout = 0 } = each.attributes
-  try {
-    return [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+  return withDataset(on, use, { ...data, labels: all, label, classes: 9 }, (bound) =>
+    [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
       const { x, indices } = batchOf(data, each.attributes, position, 5)
       const moved = Array.from({ length: 5 }, (_, i) =>
         loaded(asImage, { ...PLAIN, padding, border, flip, cutout, shuffled: each.attributes.shuffled }, SEED, position + i).x.map(
@@ -136,12 +150,9 @@ function labelFaultsOf(backend: EngineBackend, precision: Precision, each: LoadC
       const target = Float64Array.from((moves ? moved : still).flat())
       const { outputs, faults } = bound.run({}, position)
       const magnitudes = { x: x.map((value) => Math.abs(value) + 1) }
-      return [...deviations(use, outputs, { x, target }, magnitudes, precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
+      return [...deviations(use, outputs, { x, target }, magnitudes, on.precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
     })
-  } finally {
-    bound.release()
-    engine.release(dataset)
-  }
+  )
 }
 
 const MIXTURES: readonly LoadCase[] = [
@@ -166,24 +177,16 @@ const MIXTURES: readonly LoadCase[] = [
 ]
 
 /** Runs `load` of images that are mixed, and compares: classes become shares of 10 classes, of which the data has 9; targets are mixed as they are. */
-function mixtureFaultsOf(
-  backend: EngineBackend,
-  precision: Precision,
-  layout: string | null,
-  each: LoadCase,
-  size: number,
-  classes: boolean
-): string[] {
+function mixtureFaultsOf(on: Loading, each: LoadCase, size: number, classes: boolean): string[] {
   const data = samplesOf(each)
-  const dataset = engine.createDataset({ ...data, ...(classes ? { labels, classes: 9 } : { target: [3], targets }) })
   const wide = classes ? 10 : 3
   const use = useOf(each, size, activation(size, wide))
-  const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
+  const answers = classes ? { labels, classes: 9 } : { target: [3], targets }
   const [, height, width] = each.sample as [number, number, number]
   const targetOf = (index: number): number[] =>
     Array.from({ length: wide }, (_, k) => (classes ? Number(labels[index] === k) : targets[3 * index + k]!))
-  try {
-    return [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+  return withDataset(on, use, { ...data, ...answers }, (bound) =>
+    [0, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
       const alone = Array.from({ length: size }, (_, i) => loaded(data, each.attributes, SEED, position + i))
       const mixed = alone.map(({ x, index }, n) => {
         const partner = alone[size - 1 - n]!
@@ -200,13 +203,11 @@ function mixtureFaultsOf(
         target: Float64Array.from(mixed.flatMap(({ target }) => target))
       }
       const { outputs, faults } = bound.run({}, position)
-      const magnitudes = { x: expected.x.map((value) => Math.abs(value) + 1), target: expected.target.map((value) => Math.abs(value) + 1) }
-      return [...deviations(use, outputs, expected, magnitudes, precision === 'bf16' ? 1e-2 : 1e-5), ...faults]
+      const atMost = (values: Float64Array): Float64Array => values.map((value) => Math.abs(value) + 1)
+      const magnitudes = { x: atMost(expected.x), target: atMost(expected.target) }
+      return [...deviations(use, outputs, expected, magnitudes, on.precision === 'bf16' ? 1e-2 : 1e-5), ...faults]
     })
-  } finally {
-    bound.release()
-    engine.release(dataset)
-  }
+  )
 }
 
 describe('load', () => {
@@ -219,7 +220,7 @@ describe('load', () => {
       it(`${backend} in ${precision} gives the labels of all positions of a sample`, () => {
         const faults = cases.flatMap((each) => {
           const ofPixels = each.sample.length === 3 ? [each.sample.slice(1)] : []
-          return [[3], [2, 2], ...ofPixels].flatMap((label) => labelFaultsOf(backend, precision, each, label))
+          return [[3], [2, 2], ...ofPixels].flatMap((label) => labelFaultsOf({ backend, precision }, each, label))
         })
         expectNone(faults)
       })
@@ -229,14 +230,16 @@ describe('load', () => {
         it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} gives the samples of their positions`, () => {
           const faults = cases.flatMap((each) => {
             if (each.sample.length < 3 && layout !== null && layout !== 'plain') return []
-            return [1, 5].flatMap((size) => [true, false].flatMap((classes) => faultsOf(backend, precision, layout, each, size, classes)))
+            return [1, 5].flatMap((size) =>
+              [true, false].flatMap((classes) => faultsOf({ backend, precision, layout }, each, size, classes))
+            )
           })
           expectNone(faults)
         })
 
         it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} mixes images of a batch in pairs`, () => {
           const both = (each: LoadCase, size: number): string[] =>
-            [true, false].flatMap((classes) => mixtureFaultsOf(backend, precision, layout, each, size, classes))
+            [true, false].flatMap((classes) => mixtureFaultsOf({ backend, precision, layout }, each, size, classes))
           expectNone(MIXTURES.flatMap((each) => [2, 5].flatMap((size) => both(each, size))))
         })
       }
@@ -254,7 +257,6 @@ describe('load', () => {
 
   it('shows each image both ways in two epochs if flips alternate, and half of them mirrored in each', () => {
     const data: Samples = { count: COUNT, sample: [1, 1, 2], samples: Uint8Array.from({ length: 2 * COUNT }, (_, i) => i) }
-    const dataset = engine.createDataset({ ...data, labels, classes: 9 })
     const use: OperatorCase = {
       kind: 'load',
       name: 'alternating flips',
@@ -262,8 +264,7 @@ describe('load', () => {
       inputs: {},
       outputs: { x: activation(COUNT, 1, 1, 2), target: labelOf(9, COUNT) }
     }
-    const bound = new BoundOperator('cpu', 'f32', use, { dataset, seed: SEED })
-    try {
+    withDataset({ backend: 'cpu', precision: 'f32' }, use, { ...data, labels, classes: 9 }, (bound) => {
       const [first, second] = [6, 7].map((epoch) => {
         const pixels = bound.run({}, epoch * COUNT).outputs.x!
         const mirrored = Array.from(
@@ -275,10 +276,7 @@ describe('load', () => {
       expect(first!.size).to.equal(COUNT)
       for (const [image, flipped] of first!) expect(second!.get(image), `image ${image}`).to.equal(!flipped)
       expect([...first!.values()].filter(Boolean)).to.have.length.within(COUNT / 4, (3 * COUNT) / 4)
-    } finally {
-      bound.release()
-      engine.release(dataset)
-    }
+    })
   })
 
   for (const { name: backend } of testedBackends())
@@ -286,19 +284,15 @@ describe('load', () => {
       const tokens = Int32Array.from({ length: COUNT * 4 }, (_, i) => i)
       for (const each of [4, 3, 9]) {
         const all = Int32Array.from({ length: COUNT * each }, (_, i) => (i % 10) - 1)
-        const dataset = engine.createDataset({ count: COUNT, sample: [4], samples: tokens, labels: all, label: [each], classes: 9 })
+        const data = { count: COUNT, sample: [4], samples: tokens, labels: all, label: [each], classes: 9 }
         const outputs = { x: { ...labelOf(COUNT * 4, 5), shape: [5, 4] }, target: { ...labelOf(9, 5), shape: [5, each] } }
         const use: OperatorCase = { kind: 'load', name: 'tokens', attributes: { ...PLAIN }, inputs: {}, outputs }
-        const bound = new BoundOperator(backend, 'f32', use, { dataset, seed: SEED })
-        try {
+        withDataset({ backend, precision: 'f32' }, use, data, (bound) => {
           const { x, target } = bound.run({}, COUNT - 2).outputs
           const order = [COUNT - 2, COUNT - 1, 0, 1, 2]
           expect([...x!]).to.deep.equal(order.flatMap((sample) => [0, 1, 2, 3].map((at) => sample * 4 + at)))
           expect([...target!]).to.deep.equal(order.flatMap((sample) => [...all.subarray(sample * each, (sample + 1) * each)]))
-        } finally {
-          bound.release()
-          engine.release(dataset)
-        }
+        })
       }
     })
 
@@ -315,36 +309,23 @@ describe('load', () => {
   for (const { name: backend } of testedBackends())
     it(`${backend} refuses to mix what has class numbers as targets, or more classes than the program`, () => {
       const [each] = MIXTURES
-      const dataset = engine.createDataset({ ...samplesOf(each!), labels, classes: 9 })
-      const running = (target: OperatorCase['outputs'][string]) => () => {
-        const bound = new BoundOperator(backend, 'f32', useOf(each!, 2, target), { dataset })
-        try {
+      const running = (target: OperatorCase['outputs'][string]) => () =>
+        withDataset({ backend, precision: 'f32' }, useOf(each!, 2, target), { ...samplesOf(each!), labels, classes: 9 }, (bound) =>
           bound.run({}, 0)
-        } finally {
-          bound.release()
-        }
-      }
-      try {
-        expect(running(labelOf(9, 2)))
-          .to.throw('class numbers as the target of images that are mixed')
-          .with.property('code', 'INVALID_PROGRAM')
-        expect(running(activation(2, 8)))
-          .to.throw()
-          .with.property('code', 'SHAPE_MISMATCH')
-      } finally {
-        engine.release(dataset)
-      }
+        )
+      expect(running(labelOf(9, 2)))
+        .to.throw('class numbers as the target of images that are mixed')
+        .with.property('code', 'INVALID_PROGRAM')
+      expect(running(activation(2, 8)))
+        .to.throw()
+        .with.property('code', 'SHAPE_MISMATCH')
     })
 
   it('refuses a data set of another shape', () => {
-    const dataset = engine.createDataset({ ...samplesOf(cases[0]!), labels, classes: 9 })
-    try {
-      const use = useOf(cases[1]!, 2, labelOf(9, 2))
-      expect(() => new BoundOperator('reference', 'f32', use, { dataset }))
-        .to.throw()
-        .with.property('code', 'SHAPE_MISMATCH')
-    } finally {
-      engine.release(dataset)
-    }
+    const use = useOf(cases[1]!, 2, labelOf(9, 2))
+    const data = { ...samplesOf(cases[0]!), labels, classes: 9 }
+    expect(() => withDataset({ backend: 'reference', precision: 'f32' }, use, data, () => undefined))
+      .to.throw()
+      .with.property('code', 'SHAPE_MISMATCH')
   })
 })
