@@ -60,9 +60,12 @@ export class ClassTally {
   }
 
   add(output: ArrayLike<number>, target: ArrayLike<number>): void {
-    if (this.#task.kind === 'labels') this.#addLabels(output, target)
-    else this.#addClasses(output, target)
-    this.#scores?.add(output, target)
+    const { kind, size } = this.#task
+    if (kind === 'labels') this.#addLabels(output, target)
+    // Shares of classes stand for the class with the largest one.
+    const classes = kind === 'classes' && target.length === output.length ? largestOfRows(target, size) : target
+    if (kind === 'classes') this.#addClasses(output, classes)
+    this.#scores?.add(output, classes)
   }
 
   /** All ratios; `names` of the plan says which are wanted. */
@@ -93,8 +96,7 @@ export class ClassTally {
     for (let i = 0; i < target.length; i++) {
       const own = target[i]!
       if (own === NO_CLASS) continue
-      let answer = 0
-      for (let c = 1; c < size; c++) if (output[i * size + c]! > output[i * size + answer]!) answer = c
+      const answer = largestOfRow(output, i, size)
       samples[own]!++
       answers[answer]!++
       if (answer === own) right[own]!++
@@ -130,6 +132,17 @@ export class ClassTally {
       }
     })
   }
+}
+
+/** The class of the first of the largest numbers of row i of (n, classes). */
+function largestOfRow(values: ArrayLike<number>, i: number, classes: number): number {
+  let largest = 0
+  for (let c = 1; c < classes; c++) if (values[i * classes + c]! > values[i * classes + largest]!) largest = c
+  return largest
+}
+
+function largestOfRows(values: ArrayLike<number>, classes: number): Int32Array {
+  return Int32Array.from({ length: values.length / classes }, (_, i) => largestOfRow(values, i, classes))
 }
 
 /** 0 if nothing is divided by nothing. */

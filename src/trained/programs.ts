@@ -47,18 +47,27 @@ export function* evaluationPasses(
   checkTargets(model, dataset, predict)
   const { parameters, precision } = predict
   const counting = topK !== undefined
+  const common = { mode: 'evaluate', precision, load, shares: learnsShares(model, dataset), parameters, vectors } as const
   const passes: ProgramPass[] = []
   for (const range of batchRanges(dataset.test.count)) {
-    const options = { mode: 'evaluate', batch: range.batch, precision, load, parameters, vectors, ...(counting && { topK }) } as const
-    const program = yield* compileInPieces(model, backend, options)
+    const program = yield* compileInPieces(model, backend, {
+      ...common,
+      batch: range.batch,
+      ...(counting && { topK })
+    })
     passes.push({ ...range, ...(counting && { countsTop: true }), program })
   }
   return passes
 }
 
-/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against. */
-export function answersPerSample({ loss }: Model, dataset: Dataset): number {
-  return loss === 'binaryCrossEntropy' ? 1 : answersOf(dataset)
+/** Whether a classifier learns from targets that give every class a share, as what another model has answered. */
+export function learnsShares({ loss }: Model, { classes }: Dataset): boolean {
+  return loss === 'softmaxCrossEntropy' && classes === 0
+}
+
+/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against or shares of classes. */
+export function answersPerSample(model: Model, dataset: Dataset): number {
+  return model.loss === 'binaryCrossEntropy' || learnsShares(model, dataset) ? 1 : answersOf(dataset)
 }
 
 /** What a model answers to. `predict` is its program that predicts. */
@@ -140,8 +149,10 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const labels = train.stride !== undefined ? dataset.sample : train.label && [elements(train.label)]
   const wanted = dataset.classes > 0 ? [...(labels ?? []), dataset.classes] : [...(train.target ?? [])]
   const asClasses = model.loss === 'softmaxCrossEntropy'
-  if (asClasses === dataset.classes > 0 && sameShape(output, wanted)) {
-    if (model.loss === 'binaryCrossEntropy') checkShares(model, dataset)
+  const byShares = learnsShares(model, dataset) && output.length === 1 && output[0]! > 1
+  if ((asClasses === dataset.classes > 0 || byShares) && sameShape(output, wanted)) {
+    if (model.loss === 'binaryCrossEntropy') checkLabels(model, dataset)
+    if (byShares) checkShares(model, dataset, output[0]!)
     return
   }
   if (!asClasses && dataset.classes > 0)
@@ -166,16 +177,39 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
 }
 
 /** Throws INVALID_OPTION unless each target is from 0 to 1: towards another one, such as a class number of 2, the binary cross-entropy falls without end. */
-function checkShares({ name, loss }: Model, dataset: Dataset): void {
-  for (const part of ['train', 'test'] as const) {
-    const { [part]: samples } = dataset
-    const targets = isStreamed(samples) ? undefined : samples.targets
-    const index = targets?.findIndex((target) => !(target >= 0 && target <= 1)) ?? -1
+function checkLabels({ name, loss }: Model, dataset: Dataset): void {
+  for (const [part, targets] of targetsOf(dataset)) {
+    const index = targets.findIndex((target) => !(target >= 0 && target <= 1))
     if (index >= 0)
       throw invalidOption(
         `${part}.targets[${index}]`,
-        targets![index],
+        targets[index],
         `model ${name}: its loss ${loss} takes targets from 0, for no, to 1, for yes: give data ${dataset.name} such ones, or use meanSquaredError`
       )
   }
+}
+
+/** How far from 1 the shares of a sample may be together: they are rounded. */
+const SHARES_MISS = 1e-3
+
+/** Throws INVALID_OPTION unless the targets of each sample are shares of the classes, and 1 together. */
+function checkShares({ name, loss }: Model, dataset: Dataset, classes: number): void {
+  for (const [part, targets] of targetsOf(dataset))
+    for (let first = 0; first < targets.length; first += classes) {
+      const shares = targets.subarray(first, first + classes)
+      const sum = shares.reduce((total, share) => total + share, 0)
+      if (Math.abs(sum - 1) <= SHARES_MISS && shares.every((share) => share >= 0)) continue
+      throw invalidOption(
+        `${part}.targets[${first}]`,
+        [...shares],
+        `model ${name}: its loss ${loss} takes shares of the classes, which are 1 together, for each sample: give data ${dataset.name} such ones, or use binaryCrossEntropy or meanSquaredError`
+      )
+    }
+}
+
+/** The targets of the parts of a data set that have some. */
+function targetsOf({ train, test }: Dataset): readonly (readonly [part: string, targets: Float32Array])[] {
+  return Object.entries({ train, test }).flatMap(([part, samples]) =>
+    !isStreamed(samples) && samples.targets ? [[part, samples.targets] as const] : []
+  )
 }

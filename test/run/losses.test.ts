@@ -5,6 +5,7 @@ import {
   flatten,
   linear,
   openDataset,
+  relu,
   sigmoid,
   train,
   type StoredDataset,
@@ -103,6 +104,51 @@ describe('losses in training', () => {
     expect(await recallWith({ classWeights: balancedWeights(data) })).to.equal(balanced)
   })
 
+  it('learn shares of classes: all of one are its class number, and what all have of each other is smoothing', async () => {
+    const { sample, classes, train: digits, test } = await openDataset('digits', { samples: 1000 })
+    const model = defineModel({ name: 'net', input: sample, layers: [flatten(), linear(32), relu(), linear(classes)] })
+    const sharesOf = (labels: Int32Array, smoothed: number): Float32Array =>
+      Float32Array.from(
+        { length: labels.length * classes },
+        (_, i) => smoothed / classes + (i % classes === labels[Math.floor(i / classes)] ? 1 - smoothed : 0)
+      )
+    const byShares = (smoothed: number): StoredDataset =>
+      datasetFromArrays({
+        sample,
+        samples: digits.samples,
+        target: [classes],
+        targets: sharesOf(digits.labels!, smoothed),
+        test: { samples: test.samples, targets: sharesOf(test.labels!, 0) }
+      })
+    const byNumber = datasetFromArrays({
+      sample,
+      samples: digits.samples,
+      labels: digits.labels!,
+      classes,
+      test: { samples: test.samples, labels: test.labels! }
+    })
+    const scoresOf = async (data: StoredDataset, options: Partial<TrainOptions> = {}) => {
+      const run = { model, data, learners: 2, batch: 16, until: { epochs: 2 }, seed: 1, metrics: ['perClass', 'auc'] as const }
+      const { testAccuracy, testLoss, testMetrics } = await train({ ...run, ...options }).finished
+      return { testAccuracy: testAccuracy!, testLoss, testMetrics }
+    }
+    for (const smoothed of [0, 0.1]) {
+      const [shares, numbers] = [await scoresOf(byShares(smoothed)), await scoresOf(byNumber, { labelSmoothing: smoothed })]
+      expect(shares.testLoss / numbers.testLoss).to.be.closeTo(1, 1e-4)
+      expect(shares.testAccuracy).to.be.greaterThan(0.6).and.equal(numbers.testAccuracy)
+      expect(shares.testMetrics).to.deep.equal(numbers.testMetrics)
+    }
+    await refused('INVALID_OPTION', () => scoresOf(byShares(0), { topK: 3 }), 'topK: received 3; leave it out: the targets are shares')
+    const tooLarge = byShares(0)
+    tooLarge.train.targets!.set([0.5], 17)
+    await refused(
+      'INVALID_OPTION',
+      () => scoresOf(tooLarge),
+      'train.targets[10]: received [',
+      'shares of the classes, which are 1 together'
+    )
+  })
+
   it('refuse classes where they take targets, before any work', async () => {
     const data = await openDataset('digits', { samples: 100 })
     for (const loss of ['binaryCrossEntropy', 'meanSquaredError'] as const) {
@@ -115,7 +161,10 @@ describe('losses in training', () => {
       )
     }
     const classes = defineModel({ name: 'own', input: [2], layers: [linear(2)] })
-    await refused('SHAPE_MISMATCH', () => train({ model: classes, data: quadrants(20), learners: 1 }).finished, 'targets [2]')
+    await refused('INVALID_OPTION', () => train({ model: classes, data: quadrants(20), learners: 1 }).finished, 'use binaryCrossEntropy')
+    const one = defineModel({ name: 'own', input: [2], layers: [linear(1)] })
+    const values = datasetFromArrays({ sample: [2], samples: new Float32Array(40), target: [1], targets: new Float32Array(20) })
+    await refused('SHAPE_MISMATCH', () => train({ model: one, data: values, learners: 1 }).finished, 'targets [1]')
   })
 
   it('refuse targets that are neither yes nor no, nor between, before any work', async () => {

@@ -1,6 +1,7 @@
 import type { SourcePlan } from '../../actors/sources.js'
 import type { Dataset } from '../../data/dataset.js'
 import type { Engine } from '../../engine/contract.js'
+import type { Model } from '../../model/model.js'
 import { mostLearners } from '../../schedules/population.js'
 import { groupSpec } from '../start/group-spec.js'
 import { ownSettings, type Hosts } from '../hosts/meeting.js'
@@ -21,6 +22,7 @@ export interface UnfittedRun {
   /** As it begins, or goes on from a checkpoint. */
   readonly begins: RunSettings
   readonly hosts: Hosts | undefined
+  readonly model: Model
   readonly dataset: Dataset
   readonly programs: TieredPrograms
   readonly budget: MemoryBudget
@@ -30,7 +32,7 @@ export interface UnfittedRun {
 
 /** How the run is tried out. `planning` compiles the training step within limits. */
 export function runTrial(run: UnfittedRun, engine: Engine, planning: PlanningThread): RunTrial {
-  const { asked, begins, hosts, dataset, programs, budget } = run
+  const { asked, begins, hosts, model, dataset, programs, budget } = run
   const mostOwn = (settings: RunSettings) => mostLearners(ownSettings(hosts, settings).population)
   return {
     settings: begins,
@@ -43,7 +45,7 @@ export function runTrial(run: UnfittedRun, engine: Engine, planning: PlanningThr
     },
     compile: (limit, moved) =>
       planning.compile({
-        ...trainingOptions(dataset, asked),
+        ...trainingOptions(model, dataset, asked),
         mode: 'train',
         parameters: programs.of(undefined).train.parameters,
         vectors: moved === 'all' ? 'host' : 'device',

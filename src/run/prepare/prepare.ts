@@ -110,7 +110,7 @@ export async function prepareRun(given: Settings, engine: Engine, module: URL, s
   const { resumption, settings: begins } = await meet(hosts, { settings: asked, layout, identity, initialHash }, find)
   const { backend, threads } = given
   await using planning = new PlanningThread({ engine: module.href, backend, threads, model }, engine, stop)
-  const unfitted = { asked, begins, hosts, dataset, programs, budget, evaluators, sourcePlan }
+  const unfitted = { asked, begins, hosts, model, dataset, programs, budget, evaluators, sourcePlan }
   const { settings: fitting, train, memory, restoration, moved } = await fitRun(runTrial(unfitted, engine, planning))
   await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
   const exchange = hosts && (await agreedExchange(engine, hosts, fitting, layout.bytes))

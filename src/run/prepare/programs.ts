@@ -6,7 +6,7 @@ import { elements } from '../../model/graph.js'
 import type { Model } from '../../model/model.js'
 import type { Settings } from '../../options/settings.js'
 import type { Pieces } from '../../turns.js'
-import { checkSamples, EVALUATION_BATCH, evaluationPasses, type ProgramPass } from '../../trained/programs.js'
+import { checkSamples, EVALUATION_BATCH, evaluationPasses, learnsShares, type ProgramPass } from '../../trained/programs.js'
 
 /** All programs of a run; they share one parameter layout. */
 export interface RunPrograms {
@@ -33,7 +33,7 @@ export function* compilePrograms(
   checkSamples(model, dataset)
   const { precision, topK } = settings
   const { mean, std } = dataset
-  const options = trainingOptions(dataset, settings)
+  const options = trainingOptions(model, dataset, settings)
   const train = yield* compileInPieces(model, backend, { ...options, ...placed, mode: 'train' })
   const { parameters } = train
   const { vectors } = placed
@@ -41,19 +41,30 @@ export function* compilePrograms(
   const evaluate = yield* evaluationPasses(model, dataset, { predict, load: { mean, std }, topK, vectors }, backend)
   const hasStatistics = train.arenas.statistics + predict.arenas.statistics > 0
   const statistics = (batch: number) =>
-    compileInPieces(model, backend, { mode: 'statistics', batch, precision, load: options.load ?? {}, parameters, vectors })
+    compileInPieces(model, backend, {
+      mode: 'statistics',
+      batch,
+      precision,
+      load: options.load ?? {},
+      shares: options.shares ?? false,
+      parameters,
+      vectors
+    })
   return { train, evaluate, predict, statistics: hasStatistics ? yield* statisticsPass(dataset, statistics) : undefined }
 }
 
 /** How the training step is compiled; with its parameter layout, how other programs over its weights are. Throws INVALID_OPTION. */
 export function trainingOptions(
-  { name, train, mean, std, augmentation }: Dataset,
+  model: Model,
+  dataset: Dataset,
   { batch, precision, optimiser, freeze }: Settings
 ): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
+  const { name, train, mean, std, augmentation } = dataset
   // A batch of streamed samples does not say of which epoch they are.
   if (isStreamed(train) && augmentation.flip === 'alternate')
     throw invalidOption('augmentation.flip', 'alternate', `use true or false: the samples of ${name} are streamed`)
-  return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, std, shuffled: true, ...augmentation } }
+  const load = { mean, std, shuffled: true, ...augmentation }
+  return { batch, precision, optimiser: optimiser.update, freeze, load, shares: learnsShares(model, dataset) }
 }
 
 function* statisticsPass({ train }: Dataset, compiling: (batch: number) => Pieces<Program>): Pieces<ProgramPass> {

@@ -103,7 +103,7 @@ function taskOf({ model, dataset, programs, settings, schedule }: PreparedRun, m
     model,
     step: programs.train,
     recipe: {
-      ...trainingOptions(dataset, settings),
+      ...trainingOptions(model, dataset, settings),
       parameters: programs.train.parameters,
       ...(moved?.all && { vectors: 'host' as const })
     },
