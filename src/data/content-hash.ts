@@ -10,11 +10,11 @@ const MOST_HASHED = 2 ** 22
  */
 export function contentHash({ train, mean, std, augmentation }: Dataset): string {
   const about = JSON.stringify({ mean: [...mean], std: [...std], augmentation })
-  if (isStreamed(train)) return hashOf(about, train.labels, ...train.items.map(nameOfItem))
+  if (isStreamed(train)) return hashOfParts([about, train.labels, ...train.items.map(nameOfItem)])
   const { samples, labels, targets } = train
   const part = Math.min(samples.length, MOST_HASHED / samples.BYTES_PER_ELEMENT)
   const ends = [samples.subarray(0, part), samples.subarray(samples.length - part)]
-  return hashOf(about, ...ends, labels ?? new Int32Array(), targets?.subarray(0, MOST_HASHED) ?? new Float32Array())
+  return hashOfParts([about, ...ends, labels ?? new Int32Array(), targets?.subarray(0, MOST_HASHED) ?? new Float32Array()])
 }
 
 /** Of a file: with its folder, which is its class. */
@@ -22,7 +22,12 @@ function nameOfItem(item: string): string {
   return item.split('/').slice(-2).join('/')
 }
 
-export function hashOf(...parts: readonly (string | NodeJS.TypedArray)[]): string {
+export function hashOf(part: string | NodeJS.TypedArray): string {
+  return hashOfParts([part])
+}
+
+/** A list and not arguments, of which a call takes about a hundred thousand: a folder has millions of files. */
+function hashOfParts(parts: readonly (string | NodeJS.TypedArray)[]): string {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part).update('\0')
   return hash.digest('hex').slice(0, 12)

@@ -55,16 +55,22 @@ describe('A run that differs from the checkpoint that it would resume', () => {
     ])
   })
 
+  const streamed = (options: unknown, items: readonly string[] = ['a']) => {
+    const { samples: _, ...train } = data.train
+    return identityOf(
+      modelNamed('mlp', { input: [1, 28, 28], classes: 10 }),
+      { ...data, train: { ...train, items, reader: { module: 'data:', options } } } as unknown as Dataset,
+      layout,
+      settingsOf({ model: 'mlp' })
+    )
+  }
+
+  it('may have more files than a call takes arguments', () => {
+    const files = Array.from({ length: 150_000 }, (_, i) => String(i))
+    expect(streamed({}, files)).to.not.deep.equal(streamed({}, [...files.slice(1), 'other']))
+  })
+
   it('may read samples by options that have no JSON', () => {
-    const streamed = (options: unknown) => {
-      const { samples: _, ...train } = data.train
-      return identityOf(
-        modelNamed('mlp', { input: [1, 28, 28], classes: 10 }),
-        { ...data, train: { ...train, items: ['a'], reader: { module: 'data:', options } } } as unknown as Dataset,
-        layout,
-        settingsOf({ model: 'mlp' })
-      )
-    }
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     for (const options of [10n, circle]) expect(streamed(options)).to.deep.equal(streamed(null))
