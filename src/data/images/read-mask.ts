@@ -1,4 +1,4 @@
-import sharp, { type Metadata } from 'sharp'
+import sharp, { type Metadata, type Sharp } from 'sharp'
 import { ArbalestError, invalidOption, messageOf } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
@@ -6,6 +6,7 @@ import { group, option, type GivenOptions, type ToldByName } from '../../schema/
 import { kind, list } from '../../schema/values.js'
 import { contentOf, isSide, LARGEST_SIDE, nameOf, type ImageSource } from './image-source.js'
 import { decodingOf } from './pixels.js'
+import { colourAt, indexed, packed } from './png-palette.js'
 
 /** What a pixel of a mask has: a shade of grey, a number of the palette, or a colour. */
 export type MaskValue = number | readonly [red: number, green: number, blue: number]
@@ -28,6 +29,10 @@ export interface MaskOptions extends GivenOptions<typeof maskOptions>, ToldByNam
 
 /** The class of pixels that count for nothing. */
 const IGNORED = -1
+const LARGEST_CLASS = 2 ** 31 - 1
+
+/** Of a byte. */
+const SHADES: readonly number[] = Array.from({ length: 256 }, (_, shade) => shade)
 
 /** As `readMask`. */
 export async function maskClasses(mask: ImageSource, shape: readonly [number, number], given: MaskOptions): Promise<Int32Array> {
@@ -37,13 +42,12 @@ export async function maskClasses(mask: ImageSource, shape: readonly [number, nu
     throw invalidOption('shape', shape, `give [H, W], each from 1 to ${LARGEST_SIDE}`)
   const bytes = await contentOf(mask)
   try {
-    const { pixels, palette } = await pixelsOf(bytes, { width, height })
-    const classOf = pixels.channels === 1 ? classesOfNumbers(options) : classesOfColours(options, palette)
-    return Int32Array.from({ length: width * height }, (_, at) => {
-      const value = pixels.channels === 1 ? pixels.data[at]! : colourAt(pixels.data, at)
+    const { of, values, colours } = await pixelsOf(bytes, { width, height })
+    const classOf = CLASSES[of](options, colours)
+    return Int32Array.from(values, (value, at) => {
       const found = classOf(value)
       if (found !== undefined) return found
-      throw new UnknownValue(`${shownValue(value, pixels.channels)} at row ${Math.floor(at / width)}, column ${at % width}`)
+      throw new UnknownValue(`${shownValue(value, of)} at row ${Math.floor(at / width)}, column ${at % width}`)
     })
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
@@ -62,86 +66,120 @@ export async function maskClasses(mask: ImageSource, shape: readonly [number, nu
 /** A pixel that is of no class. */
 class UnknownValue extends Error {}
 
+/** What the values of pixels are: shades of grey, numbers of a palette, or colours, each by its three bytes as a number. */
+type ValueKind = 'grey' | 'palette' | 'colour'
+
 interface Pixels {
-  readonly data: Uint8Array | Uint16Array
-  readonly channels: 1 | 3
+  readonly of: ValueKind
+  /** (H, W) */
+  readonly values: ArrayLike<number>
+  /** Of the palette. */
+  readonly colours: readonly number[]
 }
 
-/** The pixels (H, W, channels), and the colours of a PNG that has a palette. */
-async function pixelsOf(
-  bytes: Uint8Array,
-  size: { readonly width: number; readonly height: number }
-): Promise<{ readonly pixels: Pixels; readonly palette: readonly number[] | undefined }> {
-  const image = sharp(bytes, decodingOf(bytes.length))
-  const metadata = await image.metadata()
-  if (metadata.format === 'jpeg') throw new Error('a JPEG, which does not keep the values of its pixels')
-  const palette = metadata.isPalette ? paletteOf(bytes) : undefined
-  const nearest = image.autoOrient().removeAlpha().resize(size.width, size.height, { fit: 'cover', kernel: 'nearest' })
-  if (!isGrey(metadata) || palette) {
-    const data = await nearest.toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer()
-    return { pixels: { data, channels: 3 }, palette }
+interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+/** Values are no light, so no profile of colours changes them, and no transparency. */
+async function pixelsOf(bytes: Uint8Array, size: Size): Promise<Pixels> {
+  const metadata = await opened(bytes).metadata()
+  const { format, isPalette, space, depth } = metadata
+  if (format === 'jpeg') throw new Error('a JPEG, which does not keep the values of its pixels')
+  const palette = isPalette ? indexed(bytes) : undefined
+  if (palette) {
+    const numbers = scaled(opened(palette.numbered), size).toColourspace('srgb').extractChannel('red')
+    return { of: 'palette', values: await numbers.raw({ depth: 'uchar' }).toBuffer(), colours: palette.colours }
   }
-  if (metadata.depth !== 'ushort')
-    return { pixels: { data: await nearest.toColourspace('b-w').raw({ depth: 'uchar' }).toBuffer(), channels: 1 }, palette }
-  const wide = await nearest.toColourspace('grey16').raw({ depth: 'ushort' }).toBuffer()
-  return { pixels: { data: new Uint16Array(Uint8Array.from(wide).buffer), channels: 1 }, palette }
-}
-
-function isGrey({ space }: Metadata): boolean {
-  return space === 'b-w' || space === 'grey16'
-}
-
-const PNG_SIGNATURE_BYTES = 8
-/** Of a chunk of a PNG: its length, its name, and behind its data a checksum. */
-const CHUNK = { name: 4, data: 8, checksum: 4 } as const
-
-/** The colours of a PNG's palette in their order; undefined for another image. */
-function paletteOf(bytes: Uint8Array): readonly number[] | undefined {
-  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  for (let at = PNG_SIGNATURE_BYTES; at + CHUNK.data <= file.length;) {
-    const [length, name] = [file.readUInt32BE(at), file.toString('latin1', at + CHUNK.name, at + CHUNK.data)]
-    const data = file.subarray(at + CHUNK.data, at + CHUNK.data + length)
-    if (name === 'PLTE') return Array.from({ length: Math.floor(data.length / 3) }, (_, i) => colourAt(data, i))
-    at += CHUNK.data + length + CHUNK.checksum
+  const image = scaled(await opaque(opened(bytes), metadata), size)
+  if (space !== 'b-w' && space !== 'grey16') {
+    const colours = await image.toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer()
+    return { of: 'colour', values: Array.from({ length: colours.length / 3 }, (_, at) => colourAt(colours, at)), colours: [] }
   }
-  return undefined
+  return { of: 'grey', values: await shadesOf(image, depth), colours: [] }
 }
 
-/** Of a byte. */
-const SHADES: readonly number[] = Array.from({ length: 256 }, (_, shade) => shade)
+function opened(bytes: Uint8Array): Sharp {
+  return sharp(bytes, { ...decodingOf(bytes.length), ignoreIcc: true })
+}
+
+/** Each pixel is the nearest one of the image. */
+function scaled(image: Sharp, { width, height }: Size): Sharp {
+  return image.autoOrient().removeAlpha().resize(width, height, { fit: 'cover', kernel: 'nearest' })
+}
+
+/** Without transparency, which scaling multiplies into the other channels. */
+async function opaque(image: Sharp, { hasAlpha, space, depth }: Metadata): Promise<Sharp> {
+  if (!hasAlpha) return image
+  const isWide = space === 'grey16' && depth === 'ushort'
+  const upright = image.autoOrient().removeAlpha()
+  const plain = upright.toColourspace(isWide ? 'grey16' : space === 'b-w' ? 'b-w' : 'srgb')
+  const { data, info } = await plain.raw({ depth: isWide ? 'ushort' : 'uchar' }).toBuffer({ resolveWithObject: true })
+  const { width, height, channels } = info
+  return sharp(isWide ? wordsOf(data) : data, { raw: { width, height, channels } })
+}
+
+/** Of one channel of any depth. */
+async function shadesOf(image: Sharp, depth: Metadata['depth']): Promise<ArrayLike<number>> {
+  if (depth === 'uchar') return image.toColourspace('b-w').raw({ depth }).toBuffer()
+  if (depth === 'ushort') return wordsOf(await image.toColourspace('grey16').raw({ depth }).toBuffer())
+  // As many bits as a number of any other depth has.
+  const numbers = await image.toColourspace('b-w').raw({ depth: 'double' }).toBuffer()
+  return new Float64Array(Uint8Array.from(numbers).buffer)
+}
+
+function wordsOf(bytes: Uint8Array): Uint16Array {
+  return new Uint16Array(Uint8Array.from(bytes).buffer)
+}
 
 type ClassOf = (value: number) => number | undefined
 
-function classesOfNumbers({ values, ignore }: MaskOptions): ClassOf {
+const CLASSES: Readonly<Record<ValueKind, (options: MaskOptions, colours: readonly number[]) => ClassOf>> = {
+  grey: classesOfShades,
+  palette: classesOfPalette,
+  colour: classesOfColours
+}
+
+function classesOfShades({ values, ignore }: MaskOptions): ClassOf {
   for (const [i, value] of (values ?? []).entries())
     if (typeof value !== 'number') throw invalidOption(`values[${i}]`, value, 'give a number: the mask is grey')
   if (ignore !== undefined && typeof ignore !== 'number') throw invalidOption('ignore', ignore, 'give a number: the mask is grey')
   const classes = values && new Map((values as readonly number[]).map((value, i) => [value, i]))
-  return (value) => (value === ignore ? IGNORED : classes ? classes.get(value) : value)
+  const isClass = (value: number) => Number.isInteger(value) && value >= 0 && value <= LARGEST_CLASS
+  return (value) => (value === ignore ? IGNORED : classes ? classes.get(value) : isClass(value) ? value : undefined)
 }
 
-/** Of colours by what is told of them. A number is that of the palette, or without one a shade of grey. */
-function classesOfColours({ values, ignore }: MaskOptions, palette: readonly number[] | undefined): ClassOf {
+/** Of numbers, and of colours that have them: several may have the same colour. */
+function classesOfPalette(options: MaskOptions, colours: readonly number[]): ClassOf {
+  return classesBy(options, colours.keys(), (value, parameter) => {
+    if (typeof value !== 'number') return [...colours.keys()].filter((number) => colours[number] === packed(value))
+    if (value < colours.length) return [value]
+    throw invalidOption(parameter, value, `the palette has the numbers 0 to ${colours.length - 1}`)
+  })
+}
+
+/** A number is a shade of grey. */
+function classesOfColours(options: MaskOptions): ClassOf {
+  return classesBy(options, SHADES, (value) => [packed(typeof value === 'number' ? [value, value, value] : value)])
+}
+
+/** By what is told of the values of pixels that something given stands for; `usual` is given where nothing is. The first that names a value counts. */
+function classesBy(
+  { values, ignore }: MaskOptions,
+  usual: Iterable<number>,
+  valuesOf: (given: MaskValue, parameter: string) => readonly number[]
+): ClassOf {
   const classes = new Map<number, number>()
-  const add = (parameter: string, value: MaskValue, number: number): void => {
-    const colour = typeof value !== 'number' ? packed(value) : palette ? palette[value] : packed([value, value, value])
-    if (colour === undefined) throw invalidOption(parameter, value, `the palette has the numbers 0 to ${palette!.length - 1}`)
-    if (!classes.has(colour)) classes.set(colour, number)
+  const add = (given: MaskValue, parameter: string, found: number): void => {
+    for (const value of valuesOf(given, parameter)) if (!classes.has(value)) classes.set(value, found)
   }
-  if (ignore !== undefined) add('ignore', ignore, IGNORED)
-  for (const [i, value] of (values ?? palette?.map((_, number) => number) ?? SHADES).entries()) add(`values[${i}]`, value, i)
-  return (colour) => classes.get(colour)
+  if (ignore !== undefined) add(ignore, 'ignore', IGNORED)
+  for (const [i, value] of (values ?? [...usual]).entries()) add(value, `values[${i}]`, i)
+  return (value) => classes.get(value)
 }
 
-/** Its three bytes as a number. */
-function packed([red, green, blue]: readonly [number, number, number]): number {
-  return (red << 16) | (green << 8) | blue
-}
-
-function colourAt(pixels: Uint8Array | Uint16Array, at: number): number {
-  return packed([pixels[3 * at]!, pixels[3 * at + 1]!, pixels[3 * at + 2]!])
-}
-
-function shownValue(value: number, channels: 1 | 3): string {
-  return channels === 1 ? String(value) : `(${value >> 16}, ${(value >> 8) & 255}, ${value & 255})`
+function shownValue(value: number, of: ValueKind): string {
+  if (of === 'palette') return `number ${value} of the palette`
+  return of === 'grey' ? String(value) : `(${value >> 16}, ${(value >> 8) & 255}, ${value & 255})`
 }

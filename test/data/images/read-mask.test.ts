@@ -4,21 +4,55 @@ import sharp from 'sharp'
 import { datasetFromArrays, readImage, readMask } from '../../../src/index.js'
 import { refused } from '../../support/codes.js'
 
-/** A grey PNG of rows of up to 8 pixels. */
-function onePixelABit(rows: readonly number[], width: number): Buffer {
-  const chunk = (name: string, data: Uint8Array): Buffer => {
-    const [length, body, sum] = [Buffer.alloc(4), Buffer.concat([Buffer.from(name, 'latin1'), data]), Buffer.alloc(4)]
-    length.writeUInt32BE(data.length)
-    sum.writeUInt32BE(crc32(body))
-    return Buffer.concat([length, body, sum])
-  }
+/** Of a PNG. */
+function chunk(name: string, data: Uint8Array = new Uint8Array()): Buffer {
+  const [length, body, sum] = [Buffer.alloc(4), Buffer.concat([Buffer.from(name, 'latin1'), data]), Buffer.alloc(4)]
+  length.writeUInt32BE(data.length)
+  sum.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, sum])
+}
+
+interface Png {
+  readonly width: number
+  /** Of a pixel. */
+  readonly bits: number
+  /** 0 for grey, 3 for a palette. */
+  readonly type: number
+  /** Between the header and the pixels. */
+  readonly chunks?: readonly Buffer[]
+}
+
+/** Each row has its bytes. */
+function png(rows: readonly (readonly number[])[], { width, bits, type, chunks = [] }: Png): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(rows.length, 4)
-  header[8] = 1
+  header.set([bits, type], 8)
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-  const data = deflateSync(Uint8Array.from(rows.flatMap((row) => [0, row])))
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))])
+  const data = deflateSync(Uint8Array.from(rows.flatMap((row) => [0, ...row])))
+  return Buffer.concat([signature, chunk('IHDR', header), ...chunks, chunk('IDAT', data), chunk('IEND')])
+}
+
+/** A grey TIFF of numbers of 32 bits. */
+function tiff(numbers: readonly number[], width: number): Buffer {
+  const [long, begin] = [4, 8]
+  const height = numbers.length / width
+  const tags = [
+    [256, width],
+    [257, height],
+    [258, 32],
+    [259, 1],
+    [262, 1],
+    [273, begin],
+    [277, 1],
+    [278, height],
+    [279, 4 * numbers.length]
+  ]
+  const header = Buffer.from([0x49, 0x49, 42, 0, 0, 0, 0, 0])
+  header.writeUInt32LE(begin + 4 * numbers.length, 4)
+  const words = tags.flatMap(([tag, value]) => [tag! | (long << 16), 1, value!])
+  const count = Buffer.from([tags.length, 0])
+  return Buffer.concat([header, Buffer.from(Uint32Array.from(numbers).buffer), count, Buffer.from(Uint32Array.of(...words, 0).buffer)])
 }
 
 describe('readMask', () => {
@@ -48,15 +82,51 @@ describe('readMask', () => {
   })
 
   it('takes white for 255 where a pixel has one bit', async () => {
-    expect([...(await readMask(onePixelABit([0b01000000, 0b10000000], 2), [2, 2], { values: [0, 255] }))]).to.deep.equal([0, 1, 1, 0])
+    const bits = png([[0b01000000], [0b10000000]], { width: 2, bits: 1, type: 0 })
+    expect([...(await readMask(bits, [2, 2], { values: [0, 255] }))]).to.deep.equal([0, 1, 1, 0])
   })
 
-  it('keeps numbers of 16 bits', async () => {
+  it('keeps numbers of 16 bits, and of 32', async () => {
     const wide = await sharp(Uint16Array.of(0, 300, 65_535, 7), { raw: { width: 2, height: 2, channels: 1 } })
       .toColourspace('grey16')
       .png()
       .toBuffer()
     expect([...(await readMask(wide, [2, 2], { ignore: 65_535 }))]).to.deep.equal([0, 300, -1, 7])
+    expect([...(await readMask(tiff([0, 300, 70_000, 7], 2), [2, 2]))]).to.deep.equal([0, 300, 70_000, 7])
+  })
+
+  it('keeps what a profile of colours would change, and what is transparent, also where it is scaled', async () => {
+    const file = await coloured(red, red, blue, blue).png().toBuffer()
+    const profiled = await coloured(red, red, blue, blue).withIccProfile('p3').png().toBuffer()
+    const begin = profiled.indexOf('iCCP') - 4
+    const profile = profiled.subarray(begin, begin + 12 + profiled.readUInt32BE(begin))
+    const data = file.indexOf('IDAT') - 4
+    const mask = Buffer.concat([file.subarray(0, data), profile, file.subarray(data)])
+    expect([...(await readMask(mask, [2, 2], { values: [red, blue] }))]).to.deep.equal([0, 0, 1, 1])
+
+    const clear = await raw([...red, 0, ...red, 0, ...blue, 0, ...blue, 9], 2, 4)
+      .png()
+      .toBuffer()
+    expect([...(await readMask(clear, [1, 1], { values: [red, blue] }))]).to.deep.equal([1])
+    const hidden = png(
+      [0, 1, 2, 3].map((shade) => [shade, 0, shade, 9]),
+      { width: 2, bits: 8, type: 4 }
+    )
+    expect([...(await readMask(hidden, [4, 2]))]).to.deep.equal([0, 0, 1, 1, 2, 2, 3, 3])
+    expect([...(await readMask(hidden, [2, 1]))]).to.deep.equal([1, 3])
+  })
+
+  it('goes by the numbers of a palette, also of colours that are the same, or transparent', async () => {
+    const palette = chunk('PLTE', Uint8Array.of(...black, ...black, ...red, ...black))
+    const file = (...chunks: Buffer[]) =>
+      png(
+        [0, 1, 2, 3].map((number) => [number, number]),
+        { width: 2, bits: 8, type: 3, chunks: [palette, ...chunks] }
+      )
+    expect([...(await readMask(file(), [4, 2]))]).to.deep.equal([0, 0, 1, 1, 2, 2, 3, 3])
+    expect([...(await readMask(file(chunk('tRNS', Uint8Array.of(255, 255, 0, 9))), [2, 1]))]).to.deep.equal([1, 3])
+    expect([...(await readMask(file(), [4, 1], { values: [black, red] }))]).to.deep.equal([0, 0, 1, 0])
+    await refused('DATA_CORRUPT', () => readMask(file(), [4, 2], { values: [0, 1, 2] }), 'number 3 of the palette at row 3')
   })
 
   it('takes colours, and the numbers of a palette', async () => {
