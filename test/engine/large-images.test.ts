@@ -7,6 +7,7 @@ const PIXELS = SIDE * SIDE
 const image = activation(1, 16, SIDE, SIDE)
 /** A tenth, which no float32 is: its sums are rounded at each addition, and many times alike. */
 const equal: Port = { ...image, draw: () => 0.1 }
+const ones: Port = { ...image, draw: () => 1 }
 const TENTH = Math.fround(0.1)
 
 const gradient = { y: null, gy: equal, gy2: null }
@@ -39,6 +40,28 @@ const SUMS: readonly Sum[] = [
       attributes: { epsilon: 1e-5, relu: 0, groups: 4 },
       inputs: { x: image, gamma: wide(16), mean: wide(1, 4), inverse: positive(1, 4), ...gradient },
       outputs
+    }
+  },
+  {
+    output: 'gfactors',
+    expected: PIXELS * TENTH,
+    use: {
+      kind: 'scaleChannelsBackward',
+      name: 'channels',
+      attributes: {},
+      inputs: { x: ones, factors: activation(1, 16), gy: equal },
+      outputs: { gx: image, gfactors: activation(1, 16) }
+    }
+  },
+  {
+    output: 'gw',
+    expected: (SIDE - 2) ** 2 * TENTH,
+    use: {
+      kind: 'conv2dBackwardWeights',
+      name: 'depthwise',
+      attributes: { stride: [1, 1], padding: [0, 0], groups: 16 },
+      inputs: { x: ones, gy: { ...equal, shape: [1, 16, SIDE - 2, SIDE - 2] } },
+      outputs: { gw: wide(16, 1, 3, 3), gb: null }
     }
   },
   {

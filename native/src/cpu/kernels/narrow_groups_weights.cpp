@@ -34,6 +34,8 @@ template <int Width, int Side> struct Totals {
 template <int Width, int Side> struct Kept {
   Sums<Width, Side> sums;
   Totals<Width, Side> totals;
+
+  void settle() { totals.add(std::exchange(sums, {})); }
 };
 
 // The sums that stay in registers beside the gradients of `outputs` outputs: some rows of taps, of some channels of the group.
@@ -101,15 +103,16 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
     for (int64_t image = 0; image < x_view_.images; ++image) {
       const bool full = (image + 1) % chunk == 0 || image + 1 == x_view_.images;
       for (int64_t i = begin; i < end; ++i) {
-        auto& [sums, totals] = kept_[i];
-        lanes_[i].whole ? add_plane<true>(sums, lanes_[i], image) : add_plane<false>(sums, lanes_[i], image);
-        if (full) totals.add(std::exchange(sums, {}));
+        auto& kept = kept_[i];
+        lanes_[i].whole ? add_plane<true>(kept, lanes_[i], image) : add_plane<false>(kept, lanes_[i], image);
+        if (full) kept.settle();
       }
     }
     for (int64_t i = begin; i < end; ++i) write(lanes_[i], kept_[i].totals);
   }
 
-  template <bool Whole> void add_plane(Sums<Width, Side>& sums, const Lanes& lanes, int64_t image) const {
+  template <bool Whole> void add_plane(Kept<Width, Side>& kept, const Lanes& lanes, int64_t image) const {
+    const int64_t rows_in_float = std::max<int64_t>(1, kOutputsInFloat / y_view_.width);
     const T *x = x_ + begin_of(x_view_, image, lanes), *gy = gy_ + begin_of(y_view_, image, lanes);
     for (int64_t oh = 0; oh < y_view_.height; ++oh) {
       const auto gradients = Row<const T, Whole>::of(y_view_, gy, oh, lanes.channels);
@@ -117,8 +120,9 @@ template <class T, int Width, int Side, int Stride> class GroupedWeights final :
         Row<const T, Whole> rows[kTogether.rows];
         for (int r = 0; r < kTogether.rows; ++r)
           rows[r] = Row<const T, Whole>::of(x_view_, x, oh * Stride - at_.rows.padding + kh + r, lanes.channels);
-        for (int channel = 0; channel < Width; channel += kTogether.channels) add_row(sums, rows, gradients, kh, channel);
+        for (int channel = 0; channel < Width; channel += kTogether.channels) add_row(kept.sums, rows, gradients, kh, channel);
       }
+      if ((oh + 1) % rows_in_float == 0 && y_view_.pixels() > kOutputsInFloat) kept.settle();
     }
   }
 

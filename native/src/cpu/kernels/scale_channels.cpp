@@ -80,16 +80,20 @@ template <class T> class ScaleChannelsBackward final : public Kernel {
   template <int Vectors, bool Partial> void differentiate(const ChannelGroup& group, int64_t image) const {
     const Factors<T> factors(group, factors_ + image * channels_);
     Floats sums[Vectors] = {};
-    const auto pass = [&]<bool Less>(int64_t at, int v, int width) {
+    const auto pass = [&]<bool Less>(int64_t at, int v, int width, Floats& sum) {
       const Floats gradient = load<Less>(gy_ + at, width);
-      sums[v] += gradient * load<Less>(x_ + at, width);
+      sum += gradient * load<Less>(x_ + at, width);
       if (gx_) store<Less>(gx_ + at, gradient * factors[v], width);
     };
     int64_t at = layout_.at(group, image);
-    for (int64_t i = 0; i < layout_.rows; ++i, at += layout_.row_stride) {
-      for (int v = 0; v < Vectors; ++v) pass.template operator()<Partial>(at + v * kLanes, v, group.width);
-    }
-    if (layout_.tail) pass.template operator()<true>(at, 0, layout_.tail);
+    for_each_piece(layout_.rows, [&](int64_t, int64_t rows) {
+      Floats piece[Vectors] = {};
+      for (int64_t i = 0; i < rows; ++i, at += layout_.row_stride) {
+        for (int v = 0; v < Vectors; ++v) pass.template operator()<Partial>(at + v * kLanes, v, group.width, piece[v]);
+      }
+      for (int v = 0; v < Vectors; ++v) sums[v] += piece[v];
+    });
+    if (layout_.tail) pass.template operator()<true>(at, 0, layout_.tail, sums[0]);
     if (!gfactors_) return;
     float channels[kMostWidth];
     gather(group, channels, sums);
