@@ -103,7 +103,7 @@ export async function imagesIn(folder: string): Promise<readonly string[]> {
 
 /**
  * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled and
- * cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. For a model that was trained on a folder of images the crop is that of the images that it
+ * cropped at the centre, in colour for 3 channels and in grey for 1 (the luminance that Pillow and torchvision give a colour), with transparency on white. For a model that was trained on a folder of images the crop is that of the images that it
  * was measured on; for a shape, and any other model, the image is scaled to cover H x W. Throws DATA_NOT_FOUND,
  * DATA_CORRUPT, and INVALID_OPTION for other shapes.
  */

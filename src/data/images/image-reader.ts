@@ -21,7 +21,7 @@ export interface ImageRecipe {
 }
 
 /** Which region of an image becomes a sample, of which size. */
-export type SquareRecipe = Pick<ImageRecipe, 'size' | 'channels' | 'centre' | 'stretch' | 'crop'>
+export type SquareRecipe = Pick<ImageRecipe, 'size' | 'centre' | 'stretch' | 'crop'>
 
 /** The index of the draw for the flip; crops use lower ones. */
 const FLIP_DRAW = 16
@@ -44,7 +44,7 @@ export function openReader(recipe: ImageRecipe): ReadSample {
   }
 }
 
-/** The bytes of an image file as pixels (size, size, channels): the centre crop without draws. */
+/** The bytes of an image file as pixels (size, size, 3): the centre crop without draws. */
 export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: Draws): Promise<Buffer> {
   const image = sharp(bytes, decodingOf(bytes.length))
   const { autoOrient: size } = await image.metadata()
@@ -56,17 +56,13 @@ function regionOf(image: ImageSize, { crop, centre, stretch }: SquareRecipe, dra
   return stretch ? centralPart(image, centre) : centralRegion(image, centre)
 }
 
-/** The region, scaled to (size, size): bytes (size, size, channels). */
-function resizedRegion(image: Sharp, whole: ImageSize, region: Region, { size, channels }: SquareRecipe): Promise<Buffer> {
+/** The region, scaled to (size, size): bytes (size, size, 3). */
+function resizedRegion(image: Sharp, whole: ImageSize, region: Region, { size }: SquareRecipe): Promise<Buffer> {
   const upright = image.autoOrient()
   const shrink = Math.min(region.width, region.height) / size
   const scaled =
     shrink < SHRINK_ON_LOAD ? upright.extract(region).resize(size, size, { fit: 'fill' }) : resizedFirst(upright, whole, region, size)
-  return scaled
-    .flatten({ background: '#fff' })
-    .toColourspace(channels === 1 ? 'b-w' : 'srgb')
-    .raw({ depth: 'uchar' })
-    .toBuffer()
+  return scaled.flatten({ background: '#fff' }).toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer()
 }
 
 /** Resizes the whole image so that the region gets the wanted size, then extracts the region; differs by half a pixel at most. */

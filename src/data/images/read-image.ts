@@ -20,13 +20,13 @@ export async function imageSample(image: ImageSource, sampleOrModel: readonly nu
   const bytes = await contentOf(image)
   let pixels: Uint8Array
   try {
-    if (encoding?.kind === 'image') pixels = await centreOf(bytes, { size: width, channels }, encoding)
-    else pixels = await covering(bytes, { width, height, channels })
+    if (encoding?.kind === 'image') pixels = await centreOf(bytes, width, encoding)
+    else pixels = await covering(bytes, { width, height })
   } catch (cause) {
     const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
     throw corruptFile(nameOf(image), { expected: 'an image', found: messageOf(cause).split('\n')[0]!.replace(/:$/, ''), fix, cause })
   }
-  const sample = new Uint8Array(pixels.length)
+  const sample = new Uint8Array(channels * height * width)
   toPlanes(pixels, sample, { width, channels })
   return sample
 }
@@ -38,25 +38,18 @@ function imageModel(given: unknown): ImageModel {
 }
 
 /** As the images of a folder are measured. */
-async function centreOf(
-  bytes: Uint8Array,
-  { size, channels }: { readonly size: number; readonly channels: 1 | 3 },
-  { resize, stretch }: ImageEncoding
-): Promise<Uint8Array> {
+async function centreOf(bytes: Uint8Array, size: number, { resize, stretch }: ImageEncoding): Promise<Uint8Array> {
   const { sampleOf } = await import('./image-reader.js')
-  return sampleOf(bytes, { size, channels, centre: size / resize, stretch: stretch === true, crop: false })
+  return sampleOf(bytes, { size, centre: size / resize, stretch: stretch === true, crop: false })
 }
 
-async function covering(
-  bytes: Uint8Array,
-  { width, height, channels }: { readonly width: number; readonly height: number; readonly channels: 1 | 3 }
-): Promise<Uint8Array> {
+async function covering(bytes: Uint8Array, { width, height }: { readonly width: number; readonly height: number }): Promise<Uint8Array> {
   const { default: sharp } = await import('sharp')
   return sharp(bytes, decodingOf(bytes.length))
     .autoOrient()
     .flatten({ background: 'white' })
     .resize(width, height, { fit: 'cover' })
-    .toColourspace(channels === 1 ? 'b-w' : 'srgb')
+    .toColourspace('srgb')
     .raw({ depth: 'uchar' })
     .toBuffer()
 }

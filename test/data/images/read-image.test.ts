@@ -79,6 +79,11 @@ describe('readImage', () => {
     expect([...(await readImage(grey, [3, 1, 2]))]).to.deep.equal([7, 99, 7, 99, 7, 99])
     const white = await png('white', [255, 255, 255, 0, 0, 0], 2, 1, 3)
     expect([...(await readImage(white, [1, 1, 2]))]).to.deep.equal([255, 0])
+    // What Pillow's convert('L') gives, with and without the crop of a folder.
+    const colours = await png('colours', [255, 0, 0, 0, 255, 0, 0, 0, 255, 200, 100, 50], 2, 2, 3)
+    const encoding = { kind: 'image', resize: 2 } as const
+    for (const model of [{ input: [1, 2, 2] }, { input: [1, 2, 2], encoding }])
+      expect([...(await readImage(colours, model))]).to.deep.equal([76, 150, 29, 124])
   })
 
   it('covers the sample and crops at the centre', async () => {
