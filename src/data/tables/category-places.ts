@@ -20,7 +20,7 @@ export function categoryPlaces(values: readonly string[]): (text: string) => num
 }
 
 /** One spelling for all of a truth value, or of a number; undefined for other texts. */
-function meaningOf(text: string): string | undefined {
+export function meaningOf(text: string): string | undefined {
   if (/^(?:true|false)$/i.test(text)) return text.toLowerCase()
   const number = numberOf(text)
   // Larger numbers may be different ones with the same float64.

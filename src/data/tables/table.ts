@@ -89,8 +89,8 @@ function ignoredColumns(fitted: readonly FittedColumn[]): string {
   return reasons.length > 0 ? reasons.join('; ') : 'no other column'
 }
 
-function targetReport({ name, missing, values, codes }: TableColumn, { reason, classNames }: Target): FittedColumn {
-  return { report: { name, kind: 'target', missing, features: 0, ...(classNames && codes && { values: values.length }), reason } }
+function targetReport({ name, missing }: TableColumn, { reason, classNames }: Target): FittedColumn {
+  return { report: { name, kind: 'target', missing, features: 0, ...(classNames && { values: classNames.length }), reason } }
 }
 
 /** Throws INVALID_OPTION for a column that options say two things of. */

@@ -2,6 +2,7 @@ import { invalidOption, shown } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import type { TargetEncoding } from '../../formats/encoding.js'
 import { holdOut, holdOutOfClasses, type HeldOut } from '../hold-out.js'
+import { meaningOf } from './category-places.js'
 import { MISSING_TEXTS } from './cell.js'
 import { MOST_VALUES, type TableColumn } from './column.js'
 import { faultyValues } from './faulty-values.js'
@@ -42,7 +43,8 @@ export function targetOf(column: TableColumn, { file, path, task, testFraction, 
       fix: 'remove the rows without one'
     })
   if (rows < 2) throw corruptFile(file, { expected: 'at least two rows, of which one is held out', found: String(rows), fix: 'add rows' })
-  const isFew = values.length <= MOST_NUMBERED_CLASSES && codes !== undefined && (numbers?.every(Number.isInteger) ?? true)
+  const classes = classesOf(column)
+  const isFew = classes.names.length <= MOST_NUMBERED_CLASSES && codes !== undefined && (numbers?.every(Number.isInteger) ?? true)
   if (task !== 'classes') checkValues(column, { file, task, isFew })
   const asNumbers = task === undefined ? numbers !== undefined && !isFew : task === 'numbers'
   if (asNumbers) {
@@ -51,7 +53,7 @@ export function targetOf(column: TableColumn, { file, path, task, testFraction, 
   }
   if (!codes)
     throw invalidOption(`${path}target`, name, `it has more than ${MOST_VALUES} different values, too many classes: predict another column`)
-  if (values.length < 2)
+  if (classes.names.length < 2)
     throw invalidOption(`${path}target`, name, `all its values are ${shown(values[0])}: there is nothing to tell apart`)
   // A class of which the training sees a single row is a name.
   if (task === undefined && values.length > MOST_SINGLE_CLASSES && values.length > rows / 2)
@@ -60,7 +62,25 @@ export function targetOf(column: TableColumn, { file, path, task, testFraction, 
       name,
       `its ${rows} rows have ${values.length} different texts, as ${shown(values[0])}, too many for classes: predict another column, or use task classes (--task classes)`
     )
-  return classTarget(column, codes, { testFraction, seed })
+  return classTarget(column, codes, classes, { testFraction, seed })
+}
+
+/** The classes of a column, and the place of each of its texts among them. */
+interface TextClasses {
+  readonly names: readonly string[]
+  /** (values) */
+  readonly places: Int32Array
+}
+
+/** Spellings of a truth value, and in a column of numbers those of a number, are one class by the name that comes first: joined tables have `1` and `1.0`. */
+function classesOf({ values, numbers, isDate }: TableColumn): TextClasses {
+  const areNumbers = numbers !== undefined && !isDate
+  const meant = (text: string) => (areNumbers || /^(?:true|false)$/i.test(text) ? meaningOf(text) : undefined) ?? text
+  const first = new Map<string, string>()
+  for (const each of values) if (!first.has(meant(each))) first.set(meant(each), each)
+  const names = [...first.values()].sort(areNumbers ? (a, b) => Number(a) - Number(b) || byText(a, b) : byText)
+  const placeOf = new Map(names.map((each, i) => [meant(each), i]))
+  return { names, places: Int32Array.from(values, (each) => placeOf.get(meant(each))!) }
 }
 
 interface ValueRequest extends Pick<TargetRequest, 'file'> {
@@ -89,15 +109,13 @@ function checkValues(column: TableColumn, { file, task, isFew }: ValueRequest): 
 }
 
 function classTarget(
-  { name, values, numbers, isDate }: TableColumn,
+  { name, numbers, isDate }: TableColumn,
   codes: Int32Array,
+  { names: classNames, places }: TextClasses,
   { testFraction, seed }: Pick<TargetRequest, 'testFraction' | 'seed'>
 ): Target {
-  const classNames = [...values].sort(numbers ? (a, b) => Number(a) - Number(b) || byText(a, b) : byText)
-  const places = new Map(classNames.map((each, i) => [each, i]))
-  const classes = Int32Array.from(values, (each) => places.get(each)!)
-  const labels = codes.map((code) => classes[code]!)
-  const isFewNumbers = numbers && !isDate && values.length <= MOST_NUMBERED_CLASSES
+  const labels = codes.map((code) => places[code]!)
+  const isFewNumbers = numbers && !isDate && classNames.length <= MOST_NUMBERED_CLASSES
   const reason = `${classNames.length} classes${isFewNumbers ? ': few whole numbers' : ''}`
   return {
     ...holdOutOfClasses(labels, classNames.length, testFraction, seed),

@@ -357,6 +357,20 @@ describe('datasetFromTable', () => {
     expect((await read(csv(rows), { target: 'survived', task: 'numbers' })).classes).to.equal(0)
   })
 
+  it('takes the spellings of a number or of a truth value for one class, as of tables that were joined', async () => {
+    const spelt = (...spellings: string[]) => csv(Array.from({ length: 60 }, (_, i) => ({ x: i * i, y: spellings[i % spellings.length] })))
+    const numbers = await read(spelt('1', '0', '1.0', '0.0', '+1'), { target: 'y' })
+    expect(numbers).to.deep.include({ classes: 2, classNames: ['0', '1'] })
+    expect(numbers.train.labels!.length + numbers.test.labels!.length).to.equal(60)
+    expect(numbers.columns[1]).to.include({ values: 2, reason: '2 classes: few whole numbers' })
+    expect([...numbers.train.labels!, ...numbers.test.labels!].reduce((sum, label) => sum + label, 0)).to.equal(36)
+    const many = Array.from({ length: 20 }, (_, i) => (i < 10 ? String(i) : `${i - 10}.0`))
+    expect((await read(spelt(...many), { target: 'y' })).classes).to.equal(10)
+    expect((await read(spelt('True', 'false', 'true', 'FALSE'), { target: 'y' })).classNames).to.deep.equal(['True', 'false'])
+    // In a column of texts they are names.
+    expect((await read(spelt('1', '1.0', 'none of them'), { target: 'y', task: 'classes' })).classes).to.equal(3)
+  })
+
   it('makes categories of numbers that are named, and leaves out columns that are', async () => {
     const rows = Array.from({ length: 40 }, (_, i) => ({ zone: 1 + (i % 4), x: i * 1.5, y: i * 2.25 }))
     const data = await read(csv(rows), { target: 'y', categories: ['zone'], ignore: ['x'] })
