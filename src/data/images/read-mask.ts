@@ -95,7 +95,7 @@ async function pixelsOf(bytes: Uint8Array, size: Size): Promise<Pixels> {
   const image = scaled(await opaque(opened(bytes), metadata), size)
   if (space !== 'b-w' && space !== 'grey16') {
     const colours = await image.toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer()
-    return { of: 'colour', values: Array.from({ length: colours.length / 3 }, (_, at) => colourAt(colours, at)), colours: [] }
+    return { of: 'colour', values: Int32Array.from({ length: colours.length / 3 }, (_, at) => colourAt(colours, at)), colours: [] }
   }
   return { of: 'grey', values: await shadesOf(image, depth), colours: [] }
 }
