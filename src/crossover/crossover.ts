@@ -16,6 +16,7 @@ import { Admission } from '../run/memory/admission.js'
 import { titleOf } from '../run/run-modules.js'
 import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
+import { deferred, type Deferred } from '../runtime/promises.js'
 import type { DeviceScheduler, DeviceSchedulerOptions, PolicyEvent } from './device-scheduler.js'
 import { CrossedHosts } from './hosts.js'
 import type { SharingPolicy } from './sharing-policy.js'
@@ -99,6 +100,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly #handles = new HandleScope(engine)
   readonly #admission: Admission
   readonly #hosts: CrossedHosts | undefined
+  /** Each resolves when its job has ended, however it has. */
+  readonly #ends: readonly Deferred<void>[]
   /** How the jobs share the device now. */
   #mode: LeaseTurns['mode'] = 'shared'
 
@@ -122,9 +125,12 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     this.dashboard = watch?.then(({ url }) => url) ?? Promise.resolve(undefined)
     this.dashboard.catch(() => {})
     const watchWith = watch && watchedIn(watch)
+    this.#ends = given.map(() => deferred())
     this.jobs = given.map((each, job) => {
       const hosts = specOf(job)
-      const shared = { lease, job, admission, ...(link !== undefined && { link }) }
+      const before = this.#ends.slice(0, job).map(({ promise }) => promise)
+      const begins = policy === 'sequential' && { begins: Promise.all(before) }
+      const shared = { lease, job, admission, ...(link !== undefined && { link }), ...begins }
       return trainWith(each, { shared, ...(hosts && { hosts }) }, watchWith)
     })
     const emit = (event: PolicyEvent) => this.#stream.push(event)
@@ -224,6 +230,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       return { failed }
     } finally {
       this.#admission.leave(number)
+      this.#ends[number]!.resolve()
       scheduler.tell.ended(number)
     }
   }

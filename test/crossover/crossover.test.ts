@@ -134,6 +134,20 @@ describe('crossover', () => {
     }
   })
 
+  it('begins a job when those before it have ended, by sequential, and ends one at once that waits', async () => {
+    const endless = { until: { epochs: 10_000 } }
+    const last = job('ssgd', { until: { steps: 20 } })
+    const all = crossover([job('ssgd', endless), job('sma', endless), last], { policy: 'sequential' })
+    const [first, second] = all.jobs as readonly [Job, Job, Job]
+    first.once('progress', () => second.stop())
+    second.once('finished', () => first.stop())
+    const order: string[] = []
+    for await (const event of all)
+      if ('job' in event && (event.event === 'started' || event.event === 'finished')) order.push(`${event.event} ${event.job}`)
+    expect(order).to.deep.equal(['started 0', 'finished 1', 'finished 0', 'started 2', 'finished 2'])
+    expect((await all.finished).jobs[2]!.weightsSha256).to.equal(await solo(last))
+  })
+
   it('stops all jobs', async () => {
     const endless = { until: { epochs: 10_000 } }
     const pair = crossover([job('ssgd', endless), job('sma', endless)], { policy: 'crossed' })

@@ -2,7 +2,7 @@ import type { Engine, Handle } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import { USE_SYNCHRONOUS } from '../../options/crossover.js'
 import { mostLearners } from '../../schedules/population.js'
-import { ownSettings } from '../hosts/meeting.js'
+import { followerOf, ownSettings } from '../hosts/meeting.js'
 import type { PreparedRun } from '../prepare/prepare.js'
 import type { SharedDevice } from '../start/shared-device.js'
 import { StoppedEarly } from '../stopped-early.js'
@@ -10,7 +10,7 @@ import { MemoryBudget } from './budget.js'
 import { canShareArenas } from './shared-arenas.js'
 
 /**
- * Waits for the other jobs of the device: together they must fit. Returns the arenas that they share, if they have none of their own. Throws OUT_OF_MEMORY,
+ * Waits for the other jobs of the device: together they must fit, and where they train one after the other, those before this one have ended. Returns the arenas that they share, if they have none of their own. Throws OUT_OF_MEMORY,
  * INVALID_OPTION for an asynchronous rule of the user's own, and a StoppedEarly.
  */
 export async function admitRun(
@@ -34,5 +34,8 @@ export async function admitRun(
     if (stop.aborted) refuse()
     else stop.addEventListener('abort', refuse, { once: true })
   })
-  return Promise.race([shared.admission.admit(shared.job, { persistent, arenas, sharesArenas, free }), stopped])
+  const admitted = await Promise.race([shared.admission.admit(shared.job, { persistent, arenas, sharesArenas, free }), stopped])
+  // The other hosts of the run wait for orders of the first one.
+  if (!followerOf(hosts)) await Promise.race([shared.begins, stopped])
+  return admitted
 }

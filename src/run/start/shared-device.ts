@@ -8,4 +8,6 @@ export interface SharedDevice {
   /** The rated link that the jobs share, if theirs is rated. */
   readonly link?: Handle
   readonly admission: Admission
+  /** Resolves when the jobs before this one have ended, where they train one after the other. */
+  readonly begins?: Promise<unknown>
 }
