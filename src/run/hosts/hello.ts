@@ -51,6 +51,7 @@ const COMPARED = [
   'optimiser',
   'average',
   'evaluateEvery',
+  'topK',
   'metrics',
   'until',
   'precision',

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { settingsOf } from '../../../src/options/settings.js'
+import { trainOptions } from '../../../src/options/train-options.js'
 import { checkHellos, greetingOf, type Hello } from '../../../src/run/hosts/hello.js'
+import { summariesOf } from '../../../src/schema/options-in.js'
 import { refused } from '../../support/codes.js'
 
 const ABOUT = {
@@ -14,6 +16,14 @@ const ABOUT = {
   seed: 1,
   until: { epochs: 2, steps: null }
 }
+
+/** Options that change neither weights nor figures of the run, or of which only the first host's counts. */
+const OWN = (
+  'dataDir threads devices deviceMemory spill hosts link levels supervisor supervision synchroniserActor checkpoint onNaN onEvaluated onEvaluatedDeadline ' +
+  'logEvery onStep log logDir tensorboard dashboard metricsPort trace signal dryRun'
+).split(' ')
+/** Options that are compared by what they make of the data and of the first weights. */
+const BY_CONTENT = ['initial', 'initialWeights', 'tokenizer', 'table']
 
 const hello = (host: string, about: object = {}): Hello => ({ host, about: { ...ABOUT, ...about } })
 
@@ -36,6 +46,19 @@ describe('The hosts of a run', () => {
       () => checkHellos([hello('a'), hello('b', { optimiser })]),
       ' optimiser.learningRate: rank 1 (b) has 0.2'
     )
+  })
+
+  it('are compared by every option that is not of each host’s own', () => {
+    const read = new Set<string>()
+    const settings = settingsOf({ model: 'mlp', data: 'digits' })
+    greetingOf(new Proxy(settings, { get: (of, name) => (read.add(String(name)), Reflect.get(of, name) as unknown) }))
+    const groups: Readonly<Record<string, readonly string[]>> = {
+      population: ['learners'],
+      devices: ['ruleAt', 'exchange', 'order', 'racks']
+    }
+    const compared = [...read].flatMap((name) => groups[name] ?? [name])
+    const all = new Set(summariesOf(trainOptions.entries).map(({ path }) => path.split('.')[0]!))
+    expect([...compared, ...OWN, ...BY_CONTENT]).to.have.members([...all])
   })
 
   it('name the option from which another learning rate follows', () => {
