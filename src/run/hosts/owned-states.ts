@@ -18,9 +18,10 @@ export function addStates(
     const whole = engine.readSnapshot(snapshot, vector)
     const bits = new Uint32Array(whole.buffer)
     for (const states of others) {
-      const theirs = new Uint32Array(Uint8Array.from(states.get(vector)!).buffer)
+      // A copy, which begins at a whole number: what has come does not.
+      const theirs = new Uint32Array(new Uint8Array(states.get(vector)!).buffer)
       // Each number is that of one host, and the bits of the others are zero: unlike a sum this keeps the sign of a zero.
-      for (const [i, word] of theirs.entries()) bits[i]! |= word
+      for (let i = 0; i < bits.length; i++) bits[i]! |= theirs[i]!
     }
     engine.writeSnapshot(snapshot, vector, whole)
   }
