@@ -160,9 +160,9 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A number of bytes as it appears in a message. */
-export function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
+/** A number of bytes as it appears in a message; the least of something is rounded up and the most of it down, so that what is told holds. */
+export function mebibytes(bytes: number, rounded: (value: number) => number = Math.round): string {
+  return `${(rounded((10 * bytes) / 2 ** 20) / 10).toFixed(1)} MiB`
 }
 
 /** The longest representation of a value in a message. */

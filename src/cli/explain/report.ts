@@ -73,7 +73,7 @@ function memory(explained: Explanation, dim: (text: string) => string): readonly
 
 /** Without a limit, at the least, and within the limit if there is one. */
 function limits({ memoryBytes, floorBytes, recomputedBytes, movedBytes = 0, predictedSlowdown }: Explanation): readonly string[] {
-  const range = `Device memory:      ${mebi(memoryBytes)} MiB beside the samples, and at least ${mebi(floorBytes)} MiB with --device-memory`
+  const range = `Device memory:      ${mebi(memoryBytes)} MiB beside the samples, and at least ${mebi(floorBytes, Math.ceil)} MiB with --device-memory`
   if (recomputedBytes === undefined || predictedSlowdown === undefined) return [range]
   const again = `${mebi(recomputedBytes)} MiB of a step are computed again and ${mebi(movedBytes)} MiB moved`
   return [range, `                    ${again}: ${predictedSlowdown.toFixed(2)} times its time, as predicted`]
@@ -83,8 +83,8 @@ function giga(value: number): string {
   return (value / 1e9).toPrecision(4)
 }
 
-function mebi(bytes: number): string {
-  return (bytes / 2 ** 20).toLocaleString('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
+function mebi(bytes: number, rounded: (value: number) => number = Math.round): string {
+  return (rounded((10 * bytes) / 2 ** 20) / 10).toLocaleString('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
 }
 
 function milliseconds(seconds: number): string {

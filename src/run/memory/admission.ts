@@ -93,7 +93,7 @@ function refusal(
   const wanted = held + shared
   // What is left to compute in, where all hold what they must.
   const room = free - sum(jobs.map(([, { persistent }]) => persistent))
-  const limits = jobs.map(([job, { persistent }]) => `${mebibytes(Math.floor(persistent + room))} for job ${job}`).join(' and ')
+  const limits = jobs.map(([job, { persistent }]) => `${mebibytes(persistent + room, Math.floor)} for job ${job}`).join(' and ')
   const fix =
     room > 0 && jobs.every(([, { sharesArenas }]) => sharesArenas)
       ? `limit each by deviceMemory (--device-memory) to at most ${limits}, or `

@@ -188,11 +188,11 @@ export function beyondLimit({
   readonly learners: number
 }): ArbalestError {
   const fixes = [
-    `at least ${mebibytes(floor)}`,
+    `at least ${mebibytes(floor, Math.ceil)}`,
     ...(batch > 1 ? ['a smaller batch, of which optimiser.accumulate takes several in a step'] : []),
     ...(learners > 1 ? ['fewer learners'] : [])
   ]
   const trained = `${learners === 1 ? 'a learner' : `${learners} learners`} with batch ${batch}`
-  const message = `deviceMemory: received ${mebibytes(limit)}, within which ${trained} cannot train; use ${fixes.join(', or ')}`
+  const message = `deviceMemory: received ${mebibytes(limit, Math.floor)}, within which ${trained} cannot train; use ${fixes.join(', or ')}`
   return new ArbalestError('OUT_OF_MEMORY', message, { data: { limit, floor, batch, learners } })
 }

@@ -73,14 +73,14 @@ describe('the admission of jobs to a device', () => {
 
   it('refuses jobs that do not fit even so, with the figures and the way out', async () => {
     const { admission, made } = admissionOf(2)
-    const all = [memory(40, [10, 10], 100), memory(45, [8, 8], 100)].map((each, job) => admission.admit(job, each))
+    const all = [memory(40, [10, 10], 100.08), memory(45, [8, 8], 100.08)].map((each, job) => admission.admit(job, each))
     for (const each of all)
       await refused(
         'OUT_OF_MEMORY',
         () => each,
         'job 0 holds 40.0 MiB and computes in 20.0 MiB',
         'job 1 holds 45.0 MiB and computes in 16.0 MiB',
-        'together they take 105.0 MiB where 100.0 MiB are free',
+        'together they take 105.0 MiB where 100.1 MiB are free',
         '--device-memory',
         '55.0 MiB for job 0 and 60.0 MiB for job 1'
       )

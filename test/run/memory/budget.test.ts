@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { settingsOf } from '../../../src/options/settings.js'
 import { checkGrowth, measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
+import { beyondLimit } from '../../../src/run/memory/fit-run.js'
 import { engine } from '../../fakes/engine.js'
 import { refused } from '../../support/codes.js'
 
@@ -53,6 +55,16 @@ describe('the memory budget of a run', () => {
     await refused('OUT_OF_MEMORY', () => budget(90, 1).check(need, 1), 'or data set; of a folder of images, images.size or images.prefetch')
     expect(budget(125, 4).refusal(need, 4)).to.equal(undefined)
     expect(budget(125, 4).refusal(need, 5)).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
+  })
+
+  it('is not enough by what is received, and enough by what a refusal asks for, however both are rounded', () => {
+    const bytesOf = (told: string) => settingsOf({ model: 'mlp', data: 'digits', deviceMemory: told }).deviceMemory as { bytes: number }
+    for (const floor of [37_038_080, 50_840_000, 50_860_000, 3 * MIB]) {
+      const { message } = beyondLimit({ limit: floor - 1, floor, batch: 1, learners: 1 })
+      const [, received, least] = /received (.+ MiB), .* use at least (.+ MiB)$/.exec(message)!
+      expect(bytesOf(received!).bytes, message).to.be.below(floor)
+      expect(bytesOf(least!).bytes, message).to.be.within(floor, floor + MIB / 10)
+    }
   })
 
   it('counts the threads of learners that a program adds, which lie in the memory of the machine', async () => {
