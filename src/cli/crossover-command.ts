@@ -1,24 +1,15 @@
-import { crossover, type CrossoverEvent, type CrossoverOptions, type Job, type JobEvent, type TrainOptions } from '../index.js'
-import { crossoverOptions } from '../options/crossover.js'
+import { crossover, type CrossoverEvent, type Job, type JobEvent } from '../index.js'
 import { isFirstProcess } from '../hosts/tenants.js'
-import { devicesOptions } from '../options/devices.js'
-import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
-import { loadConfig } from './config-file.js'
+import { addCrossoverFlags, asTypedToCrossover, crossoverJobs, crossoverOptionsOf } from './crossover-flags.js'
 import { EXIT, type ExitCode } from './exit.js'
-import { OptionFlags, type FlagValues } from './option-flags.js'
+import type { FlagValues } from './option-flags.js'
 import type { OutputLoss } from './output-loss.js'
 import { PlainLines } from './reporters/plain-lines.js'
 import type { Output } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
 import { tellDashboard } from './tell-dashboard.js'
 import { external } from './text.js'
-import { trainOptionsOf } from './train-flags.js'
-
-const flags = new OptionFlags(crossoverOptions.entries)
-/** The options that are meant for all jobs: what they share. */
-const { hosts, link } = devicesOptions
-const jobFlags = new OptionFlags({ hosts, link })
 
 const NOTES = `
 Examples:
@@ -30,18 +21,14 @@ Each job ends with the weights that it ends with alone. With --json every line o
 number as "job", and the last line is {"event":"finished","policy":..,"gain":..,"jobs":[..]}.`
 
 export const defineCrossover: DefineCommand = (command, { output, finish }) => {
-  flags.addTo(command)
-  command.optionsGroup('For all jobs:')
-  jobFlags.addTo(command)
+  addCrossoverFlags(command)
   command
-    .argument('<configs...>', 'modules that export options, one for each job')
     .addHelpText('after', NOTES)
     .action(async (configs: readonly string[], { json = false, stack: _, ...values }: CommonFlags & FlagValues) => {
-      const nameOf = (path: string) => flags.nameOf(path, values) ?? jobFlags.nameOf(path.replace(/^jobs\[\d+\]\./, ''), values)
       try {
         finish(await runCrossover({ configs, values, json, output }))
       } catch (error) {
-        throw asTyped(error, { nameOf, file: (path) => configs[Number(/^jobs\[(\d+)\]/.exec(path)?.[1])] })
+        throw asTypedToCrossover(error, configs, values)
       }
     })
 }
@@ -55,13 +42,7 @@ interface CrossoverRun {
 
 /** `arbalest crossover`: runs the jobs and reports their events. Fails if one of them fails or lacks a checkpoint. */
 async function runCrossover({ configs, values, json, output }: CrossoverRun): Promise<ExitCode> {
-  const jobs: TrainOptions[] = []
-  for (const file of configs) {
-    const config = await loadConfig(file)
-    jobs.push(jobFlags.over(trainOptionsOf({}, config), values))
-  }
-  const options = flags.over({}, values) as CrossoverOptions
-  const all = crossover(jobs, options)
+  const all = crossover(await crossoverJobs(configs, values), crossoverOptionsOf(values))
   using signals = new StopOnSignal(() => all.stop())
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && all.stop())
   const show = json ? (event: CrossoverEvent) => process.stdout.write(`${JSON.stringify(event)}\n`) : plainLines(configs)

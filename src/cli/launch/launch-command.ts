@@ -55,6 +55,12 @@ interface Given {
 async function runLaunch({ words, values, json, stack, output }: Given): Promise<ExitCode> {
   const settings = launchSettings(flags.over({}, values))
   const jobs = jobsIn(words, settings)
+  if (settings.hubs > 0 && words[0] === 'crossover')
+    throw invalidOption(
+      'hubs',
+      settings.hubs,
+      'leave it out: the jobs of a crossover have the same processes, and a hub knows jobs by theirs; give each its own: launch --hubs 1 -- train a.ts : train b.ts'
+    )
   const racks = settings.hostfile === undefined || jobs.length > 1 ? undefined : racksOf(readHostfile(settings.hostfile))
   const tellsRacks = racks !== undefined && settings.hubs === 0 && words[0] === 'train' && !words.some((word) => /^--racks(=|$)/.test(word))
   const trainings = await Promise.all(jobs.map((job) => trainingOf([...job.words, ...(tellsRacks ? ['--racks', racks] : [])])))
@@ -100,12 +106,6 @@ function soloLaunch(
   { hosts, settings, json }: { hosts: readonly Host[]; settings: LaunchSettings; json: boolean }
 ): Launch {
   const { hubs } = settings
-  if (hubs > 0 && words[0] === 'crossover')
-    throw invalidOption(
-      'hubs',
-      hubs,
-      'leave it out: the jobs of a crossover have the same processes, and a hub knows jobs by theirs; give each its own: launch --hubs 1 -- train a.ts : train b.ts'
-    )
   const processes = processesOf(settings, hosts) + hubs
   return {
     hosts: hosts.length === 0 ? [] : placed(processes, hosts),

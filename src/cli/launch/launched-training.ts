@@ -1,10 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import { invalidOption } from '../../errors.js'
+import { crossoverSettings, settingsOfJobs } from '../../options/crossover.js'
 import { settingsOf } from '../../options/settings.js'
 import { asTyped } from '../as-typed.js'
 import type { CommonFlags } from '../command.js'
 import { chosenConfig } from '../config-file.js'
-import { refusedTraining } from '../refused-usage.js'
+import { addCrossoverFlags, asTypedToCrossover, crossoverJobs, crossoverOptionsOf } from '../crossover-flags.js'
+import type { FlagValues } from '../option-flags.js'
+import { refusedTraining, refusedUsage } from '../refused-usage.js'
 import { addTrainFlags, flagMeantBy, flagOf, trainOptionsOf } from '../train-flags.js'
 
 /** What a launcher has to know of the training that it starts. */
@@ -19,9 +22,9 @@ interface LaunchedTraining {
   readonly overfits: boolean
 }
 
-/** Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
+/** Wrong flags and configs are told here, before anything is started. */
 export async function trainingOf([name, ...words]: readonly string[]): Promise<LaunchedTraining> {
-  if (name === 'crossover') return { keepsCheckpoints: false, sumsByRack: false, overfits: false }
+  if (name === 'crossover') return crossingOf(words)
   if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
   const command = new Command('train').exitOverride().configureOutput({ outputError: () => {} })
   addTrainFlags(command)
@@ -52,5 +55,27 @@ export async function trainingOf([name, ...words]: readonly string[]): Promise<L
     }
   } catch (error) {
     throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
+  }
+}
+
+/** Jobs on the same devices: they are started again together. */
+async function crossingOf(words: readonly string[]): Promise<LaunchedTraining> {
+  const command = new Command('crossover').exitOverride().configureOutput({ outputError: () => {} })
+  addCrossoverFlags(command)
+  command.option('--json').option('--stack')
+  try {
+    command.parse(words, { from: 'user' })
+  } catch (error) {
+    throw error instanceof CommanderError && error.exitCode !== 0
+      ? refusedUsage(error, { command: 'arbalest crossover', options: command.options })
+      : error
+  }
+  const { json: _, stack: __, ...values } = command.opts<CommonFlags & FlagValues>()
+  try {
+    const jobs = settingsOfJobs(await crossoverJobs(command.args, values))
+    crossoverSettings(crossoverOptionsOf(values), jobs)
+    return { keepsCheckpoints: jobs.every(({ checkpoint }) => checkpoint !== undefined), sumsByRack: false, overfits: false }
+  } catch (error) {
+    throw asTypedToCrossover(error, command.args, values)
   }
 }

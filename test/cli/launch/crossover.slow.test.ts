@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
 import { builtMpi } from '../../../src/engine/mpi.js'
 import { skip } from '../../support/skip.js'
-import { run } from '../support/arbalest.js'
+import { run, start } from '../support/arbalest.js'
+import { trainingsWith } from './support/trainings.js'
 
 describe('Two jobs on the devices of several processes', () => {
   let folder: string
@@ -55,5 +56,20 @@ describe('Two jobs on the devices of several processes', () => {
     expect(code).to.equal(1)
     expect(lines.find((line) => line['event'] === 'failed')).to.include({ job: 0, code: 'LOSS_NOT_FINITE' })
     expect(lines.find((line) => line['event'] === 'finished' && line['job'] === 1)).to.include({ reason: 'completed', hosts: 2 })
+  })
+
+  it('begins again from the checkpoints of all jobs where a process is lost', async () => {
+    const kept = (rule: string) =>
+      config(rule, { until: { steps: 400 }, evaluateEvery: 1000, checkpoint: { dir: join(folder, `kept-${rule}`), period: 50 } })
+    const jobs = ['ssgd', 'sma'].map(kept)
+    const { said, ended } = start(['launch', '-n', '2', '--json', '--', 'crossover', ...jobs, '--policy', 'crossed'])
+    await said('"folder":"')
+    process.kill(trainingsWith(folder).at(-1)!, 'SIGKILL')
+    const { code, lines, stderr } = await ended
+    expect(code, stderr).to.equal(0)
+    expect(lines.filter(({ event }) => event === 'restarted')).to.have.length(1)
+    expect(lines.some(({ event }) => event === 'resumed')).to.equal(true)
+    const ends = lines.filter((line) => line['event'] === 'finished' && 'job' in line)
+    expect(ends.map(({ job, reason }) => ({ job, reason }))).to.have.deep.members([0, 1].map((job) => ({ job, reason: 'completed' })))
   })
 })

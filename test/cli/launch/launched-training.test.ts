@@ -27,6 +27,22 @@ describe('A training that is launched', () => {
     expect(await trainingOf(['train', '--overfit', '2'])).to.include({ overfits: true })
   })
 
+  it('of several jobs on the same devices keeps checkpoints if each job does', async () => {
+    const config = (name: string, more: object) => {
+      const file = join(folder, `${name}.json`)
+      writeFileSync(file, JSON.stringify({ model: 'mlp', ...more }))
+      return file
+    }
+    const keeping = ['a', 'b'].map((name) => config(name, { checkpoint: { dir: join(folder, name) } }))
+    const other = config('c', {})
+    expect(await trainingOf(['crossover', ...keeping, '--policy', 'crossed', '--json'])).to.include({ keepsCheckpoints: true })
+    expect(await trainingOf(['crossover', ...keeping, other])).to.include({ keepsCheckpoints: false })
+    const batch = config('d', { batch: 0 })
+    await refused('INVALID_OPTION', () => trainingOf(['crossover', other, batch]), 'jobs[1].batch: received 0')
+    await refused('INVALID_OPTION', () => trainingOf(['crossover', other]), 'jobs: received 1; give two or more')
+    await refused('UNKNOWN_NAME', () => trainingOf(['crossover', '--bogus']), "unknown option '--bogus'; see `arbalest crossover --help`")
+  })
+
   it('is told of a wrong flag as `arbalest train` tells of it', async () => {
     const cases = [
       ['UNKNOWN_NAME', ['--batch-size', '3'], "unknown option '--batch-size'; use --batch"],

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 
-/** The processes of `arbalest train` whose command line has a word that begins with `text`, without their launchers. */
+/** The processes of `arbalest train` and `arbalest crossover` whose command line has a word that begins with `text`, without their launchers. */
 export function trainingsWith(text: string): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -11,7 +11,7 @@ export function trainingsWith(text: string): readonly number[] {
 function isTraining(pid: number, text: string): boolean {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    return words[0]!.endsWith('node') && words[2] === 'train' && words.some((word) => word.startsWith(text))
+    return words[0]!.endsWith('node') && ['train', 'crossover'].includes(words[2]!) && words.some((word) => word.startsWith(text))
   } catch {
     return false
   }
