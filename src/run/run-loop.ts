@@ -3,7 +3,7 @@ import type { RunPlace } from '../schedules/interventions.js'
 import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
 import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
-import { ArbalestError, messageOf, warn } from '../errors.js'
+import { ArbalestError, codeOf, messageOf, warn } from '../errors.js'
 import { writeModel } from '../formats/save.js'
 import type { SavedModel } from '../formats/saved-model.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
@@ -60,6 +60,7 @@ export class RunLoop {
   readonly #changeable: ChangeableRun
   /** The iteration whose central model these evaluators have measured last: the last evaluation may be of the process before. */
   #heldIteration: number | undefined
+  #isEvaluating = false
 
   constructor(options: RunLoopOptions, control: JobControl) {
     const { run, best } = options
@@ -86,6 +87,14 @@ export class RunLoop {
       if (error instanceof ArbalestError && error.code === 'HOST_LOST') throw await this.#withCentralModel(error)
       throw error
     }
+  }
+
+  /**
+   * Rejects with the error that ended the feed: the learners would wait for samples for ever. While they rest for a measurement the run itself ends by it, once what they have
+   * trained is saved: this promise then never settles.
+   */
+  endWithoutData(error: unknown): Promise<never> {
+    return this.#isEvaluating ? new Promise(() => {}) : Promise.reject(error)
   }
 
   /** Saves the central model of the last whole round beside the checkpoints. Returns the error with its file. */
@@ -171,7 +180,7 @@ export class RunLoop {
 
   /** Measures the central model, decides whether the run ends, and takes a checkpoint of it. */
   async #evaluate({ unplanned = false } = {}): Promise<[measured: EvaluatedEvent, ended: EndReason | undefined]> {
-    const event = await this.#measureAndSaveOnStop()
+    const event = await this.#measureOrFailSaved()
     const evaluation: PastEvaluation = { event, seconds: this.#training.seconds, ...(unplanned && { unplanned }) }
     // Tables of every past evaluation would make checkpoints large.
     const past = this.#evaluations.pop()
@@ -181,6 +190,21 @@ export class RunLoop {
     const ended = await this.#judge(evaluation).catch((error: unknown) => this.#failSaved(error, save))
     await save()
     return [event, ended]
+  }
+
+  /** If test samples cannot be read, or an evaluator dies, the run fails, but the training so far is saved. */
+  async #measureOrFailSaved(): Promise<EvaluatedEvent> {
+    const { run, actors } = this.#options
+    this.#isEvaluating = true
+    try {
+      return await Promise.race([this.#measureAndSaveOnStop(), actors.feed.failed])
+    } catch (error) {
+      // A host that has failed, or a device, has no states to give any more.
+      if (run.hosts || codeOf(error) === 'DEVICE_FAILED') throw error
+      return await this.#failSaved(error, () => this.#save('measuring'))
+    } finally {
+      this.#isEvaluating = false
+    }
   }
 
   /** If the user's own function fails, the run fails, but the training so far is saved. */

@@ -64,8 +64,7 @@ export async function runOnce(
     const begun = await beginRun(run, actors, records, before)
     const follower = followerOf(hosts)
     if (!follower) population = populationOf(prepared, actors, scope, begun.need, () => interventions.record.made)
-    const end = follower ? obey(begun, follower) : lead(begun, { population: population!, trace: records.trace, peakMemory })
-    const finished = await Promise.race([end, actors.feed.failed])
+    const finished = await (follower ? obey(begun, follower) : lead(begun, { population: population!, trace: records.trace, peakMemory }))
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } catch (error) {
     leaderOf(hosts)?.passOn(error)
@@ -133,7 +132,8 @@ function lead(
     loseHost: (rank: number) => actors.loseHost(rank),
     best
   }
-  return new RunLoop({ ...options, ...recorded }, control).run()
+  const loop = new RunLoop({ ...options, ...recorded }, control)
+  return Promise.race([loop.run(), actors.feed.failed.catch((error: unknown) => loop.endWithoutData(error))])
 }
 
 /** Trains to the end, as the first host orders. */
@@ -144,7 +144,7 @@ function obey({ prepared, actors, scope, control, need }: BegunRun, follower: Fo
       () => follower.learners
     )
   )
-  return obeyLeader(follower, prepared, actors, scope.engine, need)
+  return Promise.race([obeyLeader(follower, prepared, actors, scope.engine, need), actors.feed.failed])
 }
 
 /** The trained model takes over the replica that holds the weights and statistics of the model measured last. */

@@ -3,9 +3,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Dataset } from '../../src/data/dataset.js'
+import type { Dataset, StreamedSamples } from '../../src/data/dataset.js'
+import { checkpointsIn } from '../../src/checkpoints/store.js'
 import { defineModel, flatten, linear } from '../../src/model/layers.js'
 import type { JobEvent } from '../../src/observe/events.js'
+import type { TrainOptions } from '../../src/options/train-options.js'
 import { trainWith } from '../../src/run/train.js'
 import type { MortalReaderOptions } from '../fakes/mortal-reader.js'
 import { Folder } from '../data/support/files.js'
@@ -32,8 +34,8 @@ function numbers(options: MortalReaderOptions): Dataset {
 
 const ports = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
 
-async function outcome(data: Dataset, modules: Parameters<typeof trainWith>[1] = {}, epochs = 3) {
-  const job = trainWith({ model, data, learners: 2, batch: 5, until: { epochs }, seed: 1 }, modules)
+async function outcome(data: Dataset, modules: Parameters<typeof trainWith>[1] = {}, more: Partial<TrainOptions> = {}) {
+  const job = trainWith({ model, data, learners: 2, batch: 5, until: { epochs: 3 }, seed: 1, ...more }, modules)
   const events: JobEvent[] = []
   for await (const event of job) events.push(event)
   return { finished: await job.finished, lost: events.filter((event) => event.event === 'learnerLost') }
@@ -67,7 +69,7 @@ describe('The feeder', function () {
     process.env['ARBALEST_TEST_ENDING'] = 'always'
     const before = ports()
     const warnings = await warningsIn(async () => {
-      const endless = () => outcome(numbers({ deadly: 'none' }), { engine: FAILING_ENGINE }, 10_000)
+      const endless = () => outcome(numbers({ deadly: 'none' }), { engine: FAILING_ENGINE }, { until: { epochs: 10_000 } })
       const error = await refused('ACTOR_FAILED', endless, 'feeder: it ended too often')
       expect(error).to.have.nested.property('cause.cause.message', 'on purpose')
     })
@@ -85,5 +87,22 @@ describe('The feeder', function () {
 
   it('gives up if thread after thread dies of a sample, and names samples that they worked on', async () => {
     await refused('DATA_CORRUPT', () => outcome(numbers({ deadly: '77' })), 'in 3 tries')
+  })
+
+  it('loses nothing of what was trained where a test sample cannot be read, which shows in the first measurement', async () => {
+    const checkpoint = join(folder.path, 'run')
+    const whole = numbers({ deadly: 'broken' })
+    // So many that the last ones are not read while the run trains.
+    const items = Array.from({ length: 2000 }, (_, i) => `${i}`)
+    const labels = Int32Array.from(items, (item) => Number(item) % 4)
+    const data = (last: string): Dataset => ({
+      ...whole,
+      test: { ...(whole.test as StreamedSamples), count: items.length, items: [...items.slice(1), last], labels },
+      feed: { prefetch: 1, cache: 0 }
+    })
+    await refused('DATA_CORRUPT', () => outcome(data('broken'), {}, { checkpoint }))
+    expect((await checkpointsIn(checkpoint)).map(({ iteration }) => iteration)).to.deep.equal([15])
+    const { finished } = await outcome(data('0'), {}, { checkpoint })
+    expect(finished.weightsSha256).to.equal(undisturbed)
   })
 })
