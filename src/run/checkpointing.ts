@@ -1,4 +1,4 @@
-import type { CheckpointOrder, CheckpointWriter, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
+import type { CheckpointOrder, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
 import type { JobScope } from '../actors/job-scope.js'
 import type { Resumption } from '../checkpoints/resume.js'
 import { measuredHere, type RunState } from '../checkpoints/run-state.js'
@@ -10,8 +10,8 @@ import type { FloatTensors } from '../formats/tensor.js'
 import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 import { asError } from '../runtime/errors-across-threads.js'
-import type { ActorRef } from '../runtime/actor-ref.js'
 import { capturedLearners, type LearnerSnapshots } from './captured-learners.js'
+import { CheckpointWriting } from './checkpoint-writing.js'
 import { allLearners, type AllLearners } from './hosts/all-learners.js'
 import type { LedHosts } from './hosts/meeting.js'
 import { addStates, ownedStates } from './hosts/owned-states.js'
@@ -19,14 +19,12 @@ import type { RunActors } from './start/run-actors.js'
 import type { PreparedRun } from './prepare/prepare.js'
 import type { Schedule } from './schedule.js'
 
-const WRITER = new URL('../actors/checkpoint-writer.js', import.meta.url)
-
 export interface CheckpointingOptions {
   readonly scope: JobScope
   readonly actors: RunActors
   /** Reads the statistics of the model in the evaluators' replica. */
   readonly statistics: () => FloatTensors
-  readonly writer: ActorRef<CheckpointWriter>
+  readonly writing: CheckpointWriting
   /** Iterations between two checkpoints; Infinity: only after measurements. */
   readonly period: number
   readonly emit: (event: CheckpointEvent) => void
@@ -86,13 +84,12 @@ export async function startCheckpointing(
     classNames: dataset.classNames,
     encoding: dataset.encoding
   }
-  const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
+  const writing = new CheckpointWriting(system, options)
   const begin = resumption && (await isCheckpointIn(folder, resumption.folder)) ? resumption.state.iteration : -1
-  const writing = writer.askWith({ deadline: Infinity })
   const setAside = await writing.begin(begin)
   if (best !== undefined && begin < 0) await writing.copy(setAside.find((each) => each.folder === best)?.movedTo ?? best)
   const checkpoints = new Checkpointing(
-    { scope, actors, statistics, writer, period, emit, ruleAt: devices.ruleAt, hosts: hosts && 'leader' in hosts ? hosts : undefined },
+    { scope, actors, statistics, writing, period, emit, ruleAt: devices.ruleAt, hosts: hosts && 'leader' in hosts ? hosts : undefined },
     resumption && summaryOf(resumption)
   )
   return { checkpoints, setAside }
@@ -238,11 +235,11 @@ export class Checkpointing {
   }
 
   async #write(order: CheckpointOrder, summary: CheckpointSummary): Promise<void> {
-    const { scope, writer } = this.#options
+    const { scope, writing } = this.#options
     const { iteration, group, learners, evaluated } = order
     const start = performance.now()
     try {
-      const folder = await writer.askWith({ deadline: Infinity }).write(order)
+      const folder = await writing.write(order)
       this.#newest = { ...summary, folder }
       this.#emit({ iteration, folder, seconds: (performance.now() - start) / 1000, reason: null, code: null })
     } catch (error) {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { cpSync, existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
 import { modelFile } from '../../src/trained/load-model.js'
 import { bestSoFar } from '../../src/checkpoints/resume.js'
@@ -506,6 +507,23 @@ describe('A run that goes on from a checkpoint', function () {
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([iterations])
     const { finished } = await run(options({ checkpoint: { dir }, until: { steps: 20 }, onEvaluated }))
     expect(finished).to.include({ reason: 'completed', iterations })
+  })
+
+  it('goes on to write checkpoints where the thread that writes them has ended', async () => {
+    const threads: Worker[] = []
+    const remember = (thread: Worker) => void threads.push(thread)
+    process.on('worker', remember)
+    const dir = join(folder.path, 'written')
+    const job = train(options({ checkpoint: dir, evaluateEvery: 1 }))
+    // The writer's is the thread that is started last.
+    job.once('started', () => void threads.at(-1)!.terminate())
+    const written: (number | string)[] = []
+    job.on('checkpoint', ({ iteration, reason }) => void written.push(reason ?? iteration))
+    await job.finished.finally(() => process.off('worker', remember))
+    // Whether the first one is lost depends on whether the writer has ended when it is told to write.
+    const lost = 'checkpoint writer: its thread ended with code 1 while it wrote; another one writes the next checkpoint'
+    if (written[0] === lost) written[0] = 25
+    expect(written).to.deep.equal([25, 36])
   })
 
   it('leaves no empty folder behind a run that was refused', async () => {
