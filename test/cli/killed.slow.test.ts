@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
 import { seeded } from '../../src/runtime/testkit/seeded-dispatcher.js'
+import { countOf } from '../support/count.js'
 import { killedRun, undisturbedHash } from './support/killed-run.js'
 
-const RUNS = 100
+const RUNS = countOf('ARBALEST_SOAK_KILLED_RUNS', 100)
 
 describe(`arbalest train, ${RUNS} runs killed at random moments and started again`, function () {
   this.timeout(3_600_000)

