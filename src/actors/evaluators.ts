@@ -1,3 +1,4 @@
+import { errorOfAsk } from './error-of-ask.js'
 import type { EvaluationPass, Evaluator, EvaluatorOptions, Findings, StatisticsPass } from './evaluator.js'
 import { cancelIfFeedFails, type Feed } from './feed.js'
 import type { JobScope } from './job-scope.js'
@@ -82,7 +83,14 @@ export class Evaluators {
 
   /** As `measure`: what each evaluator finds in its share. */
   findings(): Promise<Findings[]> {
-    return Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
+    const find = async (evaluator: ActorRef<Evaluator>): Promise<Findings> => {
+      try {
+        return await evaluator.askWith({ deadline: Infinity }).measure()
+      } catch (error) {
+        throw await errorOfAsk(error, evaluator, 'while it measured; start again: a run goes on from its newest checkpoint')
+      }
+    }
+    return Promise.all(this.#evaluators.map(find))
   }
 
   /** The quality of the model from the findings in all shares, given in the order of the shares. */

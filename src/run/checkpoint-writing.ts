@@ -1,8 +1,7 @@
 import type { CheckpointOrder, CheckpointWriter, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
+import { errorOfAsk } from '../actors/error-of-ask.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
-import { ArbalestError, codeOf } from '../errors.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import { describeExit } from '../runtime/exit-reason.js'
 import type { ActorSystem } from '../runtime/system.js'
 
 const WRITER = new URL('../actors/checkpoint-writer.js', import.meta.url)
@@ -33,13 +32,8 @@ export class CheckpointWriting {
     const writer = await this.#living()
     try {
       return await writer.askWith({ deadline: Infinity }).write(order)
-    } catch (cause) {
-      if (codeOf(cause) !== 'ACTOR_GONE') throw cause
-      const reason = await writer.exited
-      // The run ends, and nothing follows.
-      if (reason.kind === 'stopped') throw cause
-      const message = `checkpoint writer: ${describeExit(reason)} while it wrote; another one writes the next checkpoint`
-      throw new ArbalestError('ACTOR_GONE', message, { cause })
+    } catch (error) {
+      throw await errorOfAsk(error, writer, 'while it wrote; another one writes the next checkpoint')
     }
   }
 

@@ -24,7 +24,7 @@ import { Folder } from '../data/support/files.js'
 import { start } from '../fakes/starting-engine.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
-import { seldom } from '../support/seldom.js'
+import { itSeldom, seldom } from '../support/seldom.js'
 
 const STARTING_ENGINE = new URL('../fakes/starting-engine.js', import.meta.url)
 
@@ -509,22 +509,39 @@ describe('A run that goes on from a checkpoint', function () {
     expect(finished).to.include({ reason: 'completed', iterations })
   })
 
-  it('goes on to write checkpoints where the thread that writes them has ended', async () => {
+  /** The threads that the process starts, in their order, until `work` has ended. */
+  const withThreads = async <T>(work: (threads: readonly Worker[]) => Promise<T>): Promise<T> => {
     const threads: Worker[] = []
     const remember = (thread: Worker) => void threads.push(thread)
     process.on('worker', remember)
-    const dir = join(folder.path, 'written')
-    const job = train(options({ checkpoint: dir, evaluateEvery: 1 }))
-    // The writer's is the thread that is started last.
-    job.once('started', () => void threads.at(-1)!.terminate())
-    const written: (number | string)[] = []
-    job.on('checkpoint', ({ iteration, reason }) => void written.push(reason ?? iteration))
-    await job.finished.finally(() => process.off('worker', remember))
-    // Whether the first one is lost depends on whether the writer has ended when it is told to write.
-    const lost = 'checkpoint writer: its thread ended with code 1 while it wrote; another one writes the next checkpoint'
-    if (written[0] === lost) written[0] = 25
-    expect(written).to.deep.equal([25, 36])
-  })
+    return work(threads).finally(() => process.off('worker', remember))
+  }
+
+  it('goes on to write checkpoints where the thread that writes them has ended', () =>
+    withThreads(async (threads) => {
+      const job = train(options({ checkpoint: join(folder.path, 'written'), evaluateEvery: 1 }))
+      // The writer's is the thread that is started last.
+      job.once('started', () => void threads.at(-1)!.terminate())
+      const written: (number | string)[] = []
+      job.on('checkpoint', ({ iteration, reason }) => void written.push(reason ?? iteration))
+      await job.finished
+      // Whether the first one is lost depends on whether the writer has ended when it is told to write.
+      const lost = 'checkpoint writer: its thread ended with code 1 while it wrote; another one writes the next checkpoint'
+      if (written[0] === lost) written[0] = 25
+      expect(written).to.deep.equal([25, 36])
+    }))
+
+  itSeldom('keeps what was trained where an evaluator dies', () =>
+    withThreads(async (threads) => {
+      const dir = join(folder.path, 'measured')
+      const job = train(options({ checkpoint: dir }))
+      job.once('started', () => void threads[0]!.terminate())
+      await refused('ACTOR_GONE', () => job.finished, 'evaluator 0: its thread ended with code 1', 'newest checkpoint')
+      expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([25])
+      const { weightsSha256 } = await train(options({ checkpoint: dir })).finished
+      expect(weightsSha256).to.equal((await train(options({})).finished).weightsSha256)
+    })
+  )
 
   it('leaves no empty folder behind a run that was refused', async () => {
     const dir = join(folder.path, 'in', 'vain')
