@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
 import { start } from './support/arbalest.js'
 import { FewDigits } from './support/few-digits.js'
-import { killedRun, undisturbedHash } from './support/killed-run.js'
+import { killedRun, undisturbedHash, WRITTEN } from './support/killed-run.js'
 
 const few = await FewDigits.make()
 after(() => few[Symbol.asyncDispose]())
@@ -15,8 +15,8 @@ describe('arbalest train, killed and started again', function () {
   after(() => folder[Symbol.asyncDispose]())
 
   it('ends with the weights of an undisturbed run', async () => {
-    const moments = [0.3, 0.9, 0.6]
-    const { hash } = await killedRun(join(folder.path, 'killed'), moments.length, () => moments.pop()!)
+    const moments = [{ wait: 300 }, { said: WRITTEN, wait: 0 }, { said: WRITTEN, wait: 50 }]
+    const { hash } = await killedRun(join(folder.path, 'killed'), moments)
     expect(hash).to.equal(await undisturbedHash())
   })
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { start } from './arbalest.js'
 
@@ -26,27 +25,37 @@ export async function undisturbedHash(): Promise<unknown> {
   return ended.lines.at(-1)!['weightsSha256']
 }
 
+/** When a run is killed: so many milliseconds after it has said a text, or after its start. */
+export interface Moment {
+  readonly said?: string
+  readonly wait: number
+}
+
+/** What a run says when a checkpoint is on the disk. */
+export const WRITTEN = '"reason":null'
+
 /**
- * The same command again and again, killed each time at a moment that `next` (0 to 1) chooses, until one comes to its end. Returns the hash of
- * its weights, and how often it was killed.
+ * The same command again and again, killed each time at the next of the moments, until one comes to its end. Returns the hash of its weights, how often it was killed, and
+ * whether the last one went on from a checkpoint.
  */
 export async function killedRun(
   dir: string,
-  kills: number,
-  next: () => number
-): Promise<{ readonly hash: unknown; readonly killed: number }> {
+  moments: readonly Moment[]
+): Promise<{ readonly hash: unknown; readonly killed: number; readonly resumed: boolean }> {
   const command = [...RUN, '--checkpoint-dir', dir, '--checkpoint-period', '10', '--resume', 'auto']
   for (let killed = 0; ; killed++) {
-    const { child, ended } = start(command)
-    if (killed < kills) {
-      // From before the first step to about the end.
-      await Promise.race([sleep(300 + 3000 * next()), once(child, 'close')])
+    const { child, ended, said } = start(command)
+    const moment = moments[killed]
+    if (moment) {
+      // It may come to its end before.
+      if (moment.said !== undefined) await said(moment.said).catch(() => {})
+      await Promise.race([sleep(moment.wait), ended])
       child.kill('SIGKILL')
     }
     const outcome = await ended
     if (outcome.signal === 'SIGKILL') continue
     const last = outcome.lines.at(-1)!
     if (last['event'] !== 'finished') throw new Error(`ended with ${JSON.stringify(last)}`)
-    return { hash: last['weightsSha256'], killed }
+    return { hash: last['weightsSha256'], killed, resumed: outcome.lines.some(({ event }) => event === 'resumed') }
   }
 }
