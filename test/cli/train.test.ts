@@ -212,7 +212,7 @@ describe('arbalest train', () => {
       expect(first).to.match(/^INVALID_OPTION: 4 options/)
       expect(lines).to.have.members([
         '  optimiser.learningRate: received -1; use a number above 0 (arbalest.config.ts)',
-        '  optimiser.speed: received 2; use only name, learningRate, schedule, warmup, milestones, gamma, momentum, nesterov, weightDecay, beta1, beta2, epsilon, trustCoefficient, clipNorm, clipValue, accumulate (arbalest.config.ts)',
+        '  optimiser.speed: received 2; use only name, learningRate, schedule, warmup, milestones, gamma, momentum, nesterov, weightDecay, beta1, beta2, epsilon, trustCoefficient, clipNorm, clipValue, groups, accumulate (arbalest.config.ts)',
         '  until.steps: received 0; use a whole number of at least 1 (arbalest.config.ts)',
         '  --batch: received -3; use a whole number from 1 to 1048576'
       ])

@@ -114,18 +114,16 @@ describe('Training on a folder of images', function () {
     const [alone, mixed, onDevice] = [await lossOf({}), await lossOf(mixing), await lossOf({ ...mixing, backend: 'cuda-host' as 'cuda' })]
     expect(mixed).to.be.greaterThan(alone * 1.001)
     expect(onDevice / mixed).to.be.closeTo(1, 1e-4)
-    expect(await lossOf({ data: { ...photos, augmentation: { ...photos.augmentation, ...mixing } } })).to.equal(mixed)
-    expect(await lossOf({ data: folder.path, images: GENTLE, ...mixing })).to.equal(mixed)
+    const data = { ...photos, augmentation: { ...photos.augmentation, ...mixing } }
+    expect(await lossOf({ data })).to.equal(mixed)
   })
 
   it('cuts squares out, and refuses those that are larger than the images', async () => {
     const run = { model: plain, data: photos, learners: 1, until: { steps: 4 } }
-    const hashes = [{}, { cutout: 4 }, { data: { ...photos, augmentation: { ...photos.augmentation, cutout: 4 } } }]
-    const [whole, cut, same] = await Promise.all(
-      hashes.map(async (options) => (await trained({ ...run, ...options })).finished.weightsSha256)
+    const [whole, cut] = await Promise.all(
+      [{}, { cutout: 4 }].map(async (options) => (await trained({ ...run, ...options })).finished.weightsSha256)
     )
     expect(cut).to.not.equal(whole)
-    expect(same).to.equal(cut)
     await refused('INVALID_OPTION', () => trained({ data: photos, cutout: 17 }), 'cutout: received 17; use at most 16')
   })
 

@@ -73,7 +73,7 @@ describe('a folder to which values are moved', function () {
     await refused('INVALID_OPTION', () => train({ ...base, spill: join(folder.path, 'none') }).finished, 'No such file or directory')
     await refused(
       'OUT_OF_MEMORY',
-      () => train({ ...base, deviceMemory: '1MB', spill: folder.path }).finished,
+      () => train({ ...base, deviceMemory: '1MiB', spill: folder.path }).finished,
       'deviceMemory: received 1.0 MiB',
       'a smaller batch',
       'use at least'
