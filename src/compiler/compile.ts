@@ -45,7 +45,7 @@ export interface CompileOptions extends CompileGraphOptions {
   readonly batch: number
   readonly load?: LoadOptions
   readonly loss?: LossChoice
-  readonly shares?: boolean
+  readonly softTargets?: boolean
   readonly topK?: number
   readonly freeze?: readonly string[]
 }
@@ -65,8 +65,8 @@ export function compile(model: Model, backend: LoweringBackend, options: Compile
 export function* compileInPieces(model: Model, backend: LoweringBackend, options: CompileOptions): Pieces<Program> {
   if (typeof options !== 'object' || options === null)
     throw invalidOption('options', options, 'give an object with mode, batch and precision')
-  const { batch, load, loss = 'model', shares = false, topK, freeze, mode, ...rest } = options
-  const build = { batch, mode, loss, shares, ...(load && { load }), ...(topK !== undefined && { topK }), ...(freeze && { freeze }) }
+  const { batch, load, loss = 'model', softTargets = false, topK, freeze, mode, ...rest } = options
+  const build = { batch, mode, loss, softTargets, ...(load && { load }), ...(topK !== undefined && { topK }), ...(freeze && { freeze }) }
   return yield* compileGraphInPieces(yield* buildGraphInPieces(model, build), backend, { mode, ...rest })
 }
 

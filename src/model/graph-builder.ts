@@ -19,8 +19,8 @@ export interface BuildOptions {
   readonly load?: LoadOptions
   /** Where a training step's gradients begin; the model's own loss if left out. */
   readonly loss?: LossChoice
-  /** The targets of a classifier are shares of the classes (N, K) instead of class numbers (N). */
-  readonly shares?: boolean
+  /** The targets of a classifier are soft: a share of each class (N, K) instead of a class number (N). */
+  readonly softTargets?: boolean
   /** Counts the samples whose class is among so many largest logits too, as the named value `amongTop`. */
   readonly topK?: number
   /** Parameters that stay as they are, besides those of frozen layers: names of parameters or layers, where `*` stands for anything. */
@@ -50,7 +50,7 @@ export function buildGraph(model: Model, options: BuildOptions): Graph {
 /** The same, a layer at a time. */
 export function* buildGraphInPieces(
   model: Model,
-  { batch, mode, load = {}, loss: choice = 'model', shares = false, topK, freeze = [] }: BuildOptions
+  { batch, mode, load = {}, loss: choice = 'model', softTargets = false, topK, freeze = [] }: BuildOptions
 ): Pieces<Graph> {
   if (!Number.isSafeInteger(batch) || batch < 1 || batch > 2 ** 31 - 1)
     throw invalidOption('batch', batch, 'use a whole number of at least 1')
@@ -66,7 +66,7 @@ export function* buildGraphInPieces(
   yield
   layers.checkFrozen()
   if (mode === 'statistics') layers.foldStatistics()
-  const target = mode === 'predict' ? NONE : addTarget(writer, model, output, shares || loadsMixed(mode, load))
+  const target = mode === 'predict' ? NONE : addTarget(writer, model, output, softTargets || loadsMixed(mode, load))
   const isMeasured = mode === 'train' || mode === 'evaluate'
   const loss = !isMeasured
     ? {}

@@ -47,7 +47,7 @@ export function* evaluationPasses(
   checkTargets(model, dataset, predict)
   const { parameters, precision } = predict
   const counting = topK !== undefined
-  const common = { mode: 'evaluate', precision, load, shares: learnsShares(model, dataset), parameters, vectors } as const
+  const common = { mode: 'evaluate', precision, load, softTargets: hasSoftTargets(model, dataset), parameters, vectors } as const
   const passes: ProgramPass[] = []
   for (const range of batchRanges(dataset.test.count)) {
     const program = yield* compileInPieces(model, backend, {
@@ -60,14 +60,14 @@ export function* evaluationPasses(
   return passes
 }
 
-/** Whether a classifier learns from targets that give every class a share, as what another model has answered. */
-export function learnsShares({ loss }: Model, { classes }: Dataset): boolean {
+/** Whether the data gives a classifier soft targets: a share of each class, such as another model's answer. */
+export function hasSoftTargets({ loss }: Model, { classes }: Dataset): boolean {
   return loss === 'softmaxCrossEntropy' && classes === 0
 }
 
-/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against or shares of classes. */
+/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against, or soft. */
 export function answersPerSample(model: Model, dataset: Dataset): number {
-  return model.loss === 'binaryCrossEntropy' || learnsShares(model, dataset) ? 1 : answersOf(dataset)
+  return model.loss === 'binaryCrossEntropy' || hasSoftTargets(model, dataset) ? 1 : answersOf(dataset)
 }
 
 /** What a model answers to. `predict` is its program that predicts. */
@@ -149,10 +149,10 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const labels = train.stride !== undefined ? dataset.sample : train.label && [elements(train.label)]
   const wanted = dataset.classes > 0 ? [...(labels ?? []), dataset.classes] : [...(train.target ?? [])]
   const asClasses = model.loss === 'softmaxCrossEntropy'
-  const byShares = learnsShares(model, dataset) && output.length === 1 && output[0]! > 1
-  if ((asClasses === dataset.classes > 0 || byShares) && sameShape(output, wanted)) {
+  const isSoft = hasSoftTargets(model, dataset) && output.length === 1 && output[0]! > 1
+  if ((asClasses === dataset.classes > 0 || isSoft) && sameShape(output, wanted)) {
     if (model.loss === 'binaryCrossEntropy') checkLabels(model, dataset)
-    if (byShares) checkShares(model, dataset, output[0]!)
+    if (isSoft) checkSoftTargets(model, dataset, output[0]!)
     return
   }
   if (!asClasses && dataset.classes > 0)
@@ -193,7 +193,7 @@ function checkLabels({ name, loss }: Model, dataset: Dataset): void {
 const SHARES_MISS = 1e-3
 
 /** Throws INVALID_OPTION unless the targets of each sample are shares of the classes, and 1 together. */
-function checkShares({ name, loss }: Model, dataset: Dataset, classes: number): void {
+function checkSoftTargets({ name, loss }: Model, dataset: Dataset, classes: number): void {
   for (const [part, targets] of targetsOf(dataset))
     for (let first = 0; first < targets.length; first += classes) {
       const shares = targets.subarray(first, first + classes)
@@ -202,7 +202,7 @@ function checkShares({ name, loss }: Model, dataset: Dataset, classes: number): 
       throw invalidOption(
         `${part}.targets[${first}]`,
         [...shares],
-        `model ${name}: its loss ${loss} takes shares of the classes, which are 1 together, for each sample: give data ${dataset.name} such ones, or use binaryCrossEntropy or meanSquaredError`
+        `model ${name}: its loss ${loss} takes soft targets, shares of the classes that are 1 together for each sample: give data ${dataset.name} such ones, or use binaryCrossEntropy or meanSquaredError`
       )
     }
 }

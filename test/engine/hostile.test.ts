@@ -47,6 +47,24 @@ describe('what a hostile caller may give', () => {
     expect(thrown(() => bind(given)).code).to.equal('INVALID_PROGRAM')
   })
 
+  it('is no layout whose parameters leave a gap in the canonical vector, or begin where another one does', () => {
+    const { parameters } = program
+    const [first, second, ...others] = parameters.parameters
+    for (const canonical of [first!.canonical, second!.canonical + 1, 2 ** 40]) {
+      const layout = { ...parameters, parameters: [first!, { ...second!, canonical }, ...others] }
+      expect(thrown(() => engine.createReplica({ backend: 'cpu', layout, threads: 1, seed: 1 })).code).to.equal('INVALID_PROGRAM')
+    }
+  })
+
+  it('is no group that the optimiser does not have', () => {
+    const given = smallTraining('cpu', { groups: [{ parameters: 'vectors', weightDecay: 0 }] }).program
+    const [first, ...others] = given.parameters.parameters
+    const parameters = { ...given.parameters, parameters: [{ ...first!, group: 2 }, ...others] }
+    const replica = engine.createReplica({ backend: 'cpu', layout: parameters, threads: 1, seed: 1 })
+    const data = engine.createDataset({ count: 4, sample: [12], samples: new Float32Array(48), labels: new Int32Array(4), classes: 5 })
+    expect(thrown(() => engine.bind(replica, engine.createProgram({ ...given, parameters }), data)).code).to.equal('INVALID_PROGRAM')
+  })
+
   it('is no update in the place of another operator, and no other in its place', () => {
     for (const change of [
       ({ segments }: Loose) => segments.forward.push(...segments.update),

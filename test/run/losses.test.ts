@@ -138,15 +138,10 @@ describe('losses in training', () => {
       expect(shares.testAccuracy).to.be.greaterThan(0.6).and.equal(numbers.testAccuracy)
       expect(shares.testMetrics).to.deep.equal(numbers.testMetrics)
     }
-    await refused('INVALID_OPTION', () => scoresOf(byShares(0), { topK: 3 }), 'topK: received 3; leave it out: the targets are shares')
+    await refused('INVALID_OPTION', () => scoresOf(byShares(0), { topK: 3 }), 'topK: received 3; leave it out: the targets are soft')
     const tooLarge = byShares(0)
     tooLarge.train.targets!.set([0.5], 17)
-    await refused(
-      'INVALID_OPTION',
-      () => scoresOf(tooLarge),
-      'train.targets[10]: received [',
-      'shares of the classes, which are 1 together'
-    )
+    await refused('INVALID_OPTION', () => scoresOf(tooLarge), 'train.targets[10]: received [', 'shares of the classes that are 1 together')
   })
 
   it('refuse classes where they take targets, before any work', async () => {

@@ -64,8 +64,8 @@ interface LossRow {
   readonly hasClasses?: true
   /** Its targets hold or do not, so that those that hold may be weighted. */
   readonly hasLabels?: true
-  /** Shape and type of the target of an output; with `shares` it gives every class a share. */
-  target(output: Value, shares: boolean): Pick<Value, 'shape' | 'type'>
+  /** Shape and type of the target of an output; a soft one gives every class a share. */
+  target(output: Value, isSoft: boolean): Pick<Value, 'shape' | 'type'>
   /** Adds the operator; returns its named outputs. */
   add(graph: GraphWriter, output: ValueId, target: ValueId, options: LossOptions): Readonly<Record<string, ValueId>>
 }
@@ -82,16 +82,16 @@ interface LossOptions {
 const LOSSES: Readonly<Record<LossName, LossRow>> = {
   softmaxCrossEntropy: {
     hasClasses: true,
-    target({ shape, name }, shares) {
-      if (shares && shape.length === 3)
+    target({ shape, name }, isSoft) {
+      if (isSoft && shape.length === 3)
         throw new ArbalestError(
           'INVALID_OPTION',
-          `layer ${name}: gives classes of positions, which cannot be learnt by shares of classes; give class numbers, and leave mixup and cutmix out of the augmentation`,
+          `layer ${name}: gives classes of positions, which have no soft targets; give class numbers, and leave mixup and cutmix out of the augmentation`,
           {
             data: { layer: name, received: shape.slice(1) }
           }
         )
-      if (shape.length <= 3) return shares ? { shape, type: 'float' } : { shape: shape.slice(0, -1), type: 'integer' }
+      if (shape.length <= 3) return isSoft ? { shape, type: 'float' } : { shape: shape.slice(0, -1), type: 'integer' }
       throw new ArbalestError(
         'SHAPE_MISMATCH',
         `layer ${name}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last, or imagePositions for a class of each pixel`,
@@ -109,7 +109,7 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
       }
       if (graph.get(target).type === 'float') {
         if (topK !== undefined && !training)
-          throw invalidOption('topK', topK, 'leave it out: the targets are shares of classes, of which none is the right one')
+          throw invalidOption('topK', topK, 'leave it out: the targets are soft, and no class is the right one')
         const gradient = training ? graph.value('loss.gradient', shape) : NONE
         graph.operator('softTargetCrossEntropy', 'loss', [output, target], [loss, gradient, correct], learning)
         return { loss, correct }
@@ -218,10 +218,10 @@ function areWeights(given: readonly unknown[]): boolean {
   )
 }
 
-/** Adds the value that the output is compared with; `shares`: a share for each class instead of a class number. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
-export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: ValueId, shares: boolean): ValueId {
+/** Adds the value that the output is compared with; a soft one of a classifier has a share of each class instead of a class number. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
+export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: ValueId, isSoft: boolean): ValueId {
   if (!Object.hasOwn(LOSSES, loss)) throw invalidModel(name, 'loss', shown(loss), `use one of ${Object.keys(LOSSES).join(', ')}`)
-  const { shape, type } = LOSSES[loss].target(graph.get(output), shares)
+  const { shape, type } = LOSSES[loss].target(graph.get(output), isSoft)
   return graph.value('target', shape, { role: 'target', type })
 }
 

@@ -6,7 +6,7 @@ import { elements } from '../../model/graph.js'
 import type { Model } from '../../model/model.js'
 import type { Settings } from '../../options/settings.js'
 import type { Pieces } from '../../turns.js'
-import { checkSamples, EVALUATION_BATCH, evaluationPasses, learnsShares, type ProgramPass } from '../../trained/programs.js'
+import { checkSamples, EVALUATION_BATCH, evaluationPasses, hasSoftTargets, type ProgramPass } from '../../trained/programs.js'
 
 /** All programs of a run; they share one parameter layout. */
 export interface RunPrograms {
@@ -46,7 +46,7 @@ export function* compilePrograms(
       batch,
       precision,
       load: options.load ?? {},
-      shares: options.shares ?? false,
+      softTargets: options.softTargets ?? false,
       parameters,
       vectors
     })
@@ -64,7 +64,7 @@ export function trainingOptions(
   if (isStreamed(train) && augmentation.flip === 'alternate')
     throw invalidOption('augmentation.flip', 'alternate', `use true or false: the samples of ${name} are streamed`)
   const load = { mean, std, shuffled: true, ...augmentation }
-  return { batch, precision, optimiser: optimiser.update, freeze, load, shares: learnsShares(model, dataset) }
+  return { batch, precision, optimiser: optimiser.update, freeze, load, softTargets: hasSoftTargets(model, dataset) }
 }
 
 function* statisticsPass({ train }: Dataset, compiling: (batch: number) => Pieces<Program>): Pieces<ProgramPass> {
