@@ -2,6 +2,7 @@
 #pragma once
 
 #include <napi.h>
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <string>
@@ -31,14 +32,33 @@ inline const std::byte* numbers(const Napi::Value& value, const std::string& wha
   return static_cast<const std::byte*>(data);
 }
 
+// Whether the process may have so many more bytes of addresses now.
+inline bool fits(size_t bytes) {
+  void* const trial = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (trial == MAP_FAILED) return false;
+  munmap(trial, bytes);
+  return true;
+}
+
+// Where V8 finds no memory it first collects garbage, for which it needs addresses itself (spaces to copy to, an arena of the allocator for
+// each thread that helps); where there are none of these either, it ends the process.
+constexpr size_t ROOM_TO_COLLECT = size_t{256} << 20;
+
+// Arrays below are not tried first: V8 takes their like all the time.
+constexpr size_t LARGE_ARRAY = size_t{1} << 20;
+
 // Made by JavaScript's own constructor: napi_create_arraybuffer ends the process where there is no memory. Throws OUT_OF_MEMORY.
 inline Napi::ArrayBuffer new_buffer(Napi::Env env, size_t bytes) {
+  const auto refusal = [&](const std::string& why) {
+    return Error("OUT_OF_MEMORY", "memory: there is none for an array of " + std::to_string(bytes) + " bytes (" + why +
+                                      "); use fewer learners or a smaller batch, or raise the limit (ulimit -v)");
+  };
+  if (bytes >= LARGE_ARRAY && !fits(bytes) && !fits(ROOM_TO_COLLECT)) throw refusal("too few addresses are left");
   try {
     const auto constructor = env.Global().Get("ArrayBuffer").As<Napi::Function>();
     return constructor.New({Napi::Number::New(env, static_cast<double>(bytes))}).As<Napi::ArrayBuffer>();
   } catch (const Napi::Error& error) {
-    throw Error("OUT_OF_MEMORY", "memory: there is none for an array of " + std::to_string(bytes) + " bytes (" + error.Message() +
-                                     "); use fewer learners or a smaller batch, or raise the limit (ulimit -v)");
+    throw refusal(error.Message());
   }
 }
 
