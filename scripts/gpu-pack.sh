@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what `scripts/gpu-day.sh` needs on a machine with a GPU and without a network into .gpu/bundle.tar.xz, about 52 MB: Node, the packages
+# Packs what `scripts/gpu-day.sh` needs on a machine with a GPU and without a network into .gpu/bundle.tar.xz, about 48 MB: Node, the packages
 # that running needs, everything compiled, oneDNN, and the headers that a CUDA toolkit does not bring. Carry it there in the checkout.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -48,12 +48,15 @@ ldd native/build/Release/libarbalest-cpu.so | awk '$3 ~ /lib(dnnl|gomp|OpenCL)/ 
 # Development tools, image decoders and what drives a browser are not needed to run tests of the engine and benches.
 tar -C node_modules -c --dereference \
   --exclude=./@arbalest --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
-  --exclude=./puppeteer-core --exclude=./@puppeteer --exclude=./chromium-bidi --exclude=./axe-core --exclude=./devtools-protocol --exclude=./zod \
+  --exclude='./bare-*' --exclude=./bintrees/test --exclude=./puppeteer-core --exclude=./@puppeteer --exclude=./chromium-bidi --exclude=./axe-core --exclude=./devtools-protocol --exclude=./zod \
   --exclude=./prettier --exclude=./@img --exclude=./@types --exclude='*.map' --exclude='*.d.ts' . |
   tar -C "$work/node_modules" -x
 if [[ -d .cuda/include ]]; then cp -r .cuda/include "$work/.cuda/"; fi
 strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/native/build/Release/*.node \
-  "$work"/native/build-cuda/Release/* "$work/bin/node" 2>/dev/null || true
+  "$work"/native/build-cuda/Release/* 2>/dev/null || true
+strip "$work/bin/node"
+# The CUDA library is in both folders, farther from each other than xz looks back.
+if [[ -e $work/native/build-cuda/Release/libarbalest-cuda.so ]]; then ln -f "$work"/native/build{-cuda,}/Release/libarbalest-cuda.so; fi
 
 # Whatever a bench or a test loads at its beginning has come along.
 (cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node bench/dist/main.js --help >/dev/null && bin/node bin/arbalest.js --help >/dev/null)
