@@ -131,6 +131,7 @@ export {
   getData,
   imageFolder,
   imagesIn,
+  maskedImages,
   readImage,
   readMask,
   readModelInputs
@@ -170,6 +171,7 @@ export type { OpenDataOptions, OpenDatasetOptions } from './data/open-options.js
 export { openDataForModel, type DataForModelOptions, type ModelInput } from './data/data-for-model.js'
 export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
 export type { ImageFolderOptions } from './data/images/image-options.js'
+export type { MaskedImagesOptions } from './data/images/masked-images-options.js'
 export type { ColourJitter } from './data/images/colour-jitter.js'
 export type { RandomCrop } from './data/images/random-crop.js'
 export type { OpenReader, ReadSample } from './data/dataset.js'
@@ -179,7 +181,7 @@ export type { DatasetSpec } from './engine/contract.js'
 
 export type { ImageSource } from './data/images/image-source.js'
 export type { ImageModel } from './data/images/read-image.js'
-export type { MaskOptions, MaskValue } from './data/images/read-mask.js'
+export type { MaskOptions, MaskValue } from './data/images/mask-options.js'
 
 export { checkSavePath, importWeights, readModel, saveModel } from './formats/model-files.js'
 export type { ImportOptions, ReadModelOptions } from './formats/import-options.js'

@@ -1,5 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import { tallyOf, type MetricPlan, type MetricTally, type TallyCounts } from '../metrics/metrics.js'
+import { labelsThatCount } from '../data/checks.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import { CALL_MILLISECONDS } from '../learner/step-runner.js'
 import { checkSetup } from './setup-checks.js'
@@ -36,6 +37,8 @@ export interface EvaluatorOptions {
   readonly evaluate: readonly EvaluationPass[]
   /** Absent if no metrics beside loss and accuracy are wanted. */
   readonly metrics?: MetricPlan
+  /** Whether to count the labels that have a class: it is not known before they are read. */
+  readonly countsLabels?: boolean
 }
 
 /** Counts and sums over a share of the test samples. */
@@ -45,11 +48,13 @@ export interface Findings {
   readonly loss: number
   readonly correct: number
   readonly amongTop: number
+  /** Labels that have a class, where the options have `countsLabels`; else 0. */
+  readonly labels: number
   /** Present if the options have `metrics`. */
   readonly tally?: TallyCounts
 }
 
-type PassFindings = Pick<Findings, 'loss' | 'correct' | 'amongTop'>
+type PassFindings = Pick<Findings, 'loss' | 'correct' | 'amongTop' | 'labels'>
 
 /**
  * Measures a model on a share of the held-out data. Before that it estimates the batch-norm statistics of a central model, since an average of learners
@@ -86,13 +91,14 @@ export class Evaluator {
     this.take()
     const { evaluate, metrics } = this.#options
     const tally = metrics && tallyOf(metrics)
-    const findings = { samples: 0, loss: 0, correct: 0, amongTop: 0 }
+    const findings = { samples: 0, loss: 0, correct: 0, amongTop: 0, labels: 0 }
     for (const [index, pass] of evaluate.entries()) {
-      const { loss, correct, amongTop } = this.#pass(this.#evaluateSlots[index]!, pass, tally)
+      const { loss, correct, amongTop, labels } = this.#pass(this.#evaluateSlots[index]!, pass, tally)
       findings.samples += pass.steps * pass.batch
       findings.loss += loss * pass.batch
       findings.correct += correct
       findings.amongTop += amongTop
+      findings.labels += labels
     }
     return tally ? { ...findings, tally: tally.counts } : findings
   }
@@ -110,13 +116,14 @@ export class Evaluator {
     { steps, batch, position, countsTop = false }: BatchRange & { countsTop?: boolean },
     tally?: MetricTally
   ): PassFindings {
-    const { replica } = this.#options
+    const { replica, countsLabels = false } = this.#options
     // Values cover one step only: they are read after each.
-    const readsValues = countsTop || tally !== undefined
+    const readsValues = countsTop || countsLabels || tally !== undefined
     let done = 0
     let loss = 0
     let correct = 0
     let amongTop = 0
+    let labels = 0
     while (done < steps) {
       const limits = { steps: readsValues ? 1 : steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
       const report = this.#engine.run(replica, slot, limits)
@@ -126,9 +133,10 @@ export class Evaluator {
       correct += report.correctSum
       if (!readsValues || report.steps === 0) continue
       if (countsTop) amongTop += this.#engine.readValue(replica, slot, 'amongTop')[0]!
+      if (countsLabels) labels += labelsThatCount({ labels: this.#engine.readValue(replica, slot, 'target') })
       tally?.add(this.#engine.readValue(replica, slot, 'output'), this.#engine.readValue(replica, slot, 'target'))
     }
-    return { loss, correct, amongTop }
+    return { loss, correct, amongTop, labels }
   }
 
   /** Called by the runtime. */

@@ -22,8 +22,8 @@ export interface EvaluatorsOptions {
   readonly shares: readonly (readonly EvaluationPass[])[]
   /** Absent if the model has no batch-norm statistics, or if the replicas hold them. */
   readonly statistics?: StatisticsPass
-  /** How many answers to a sample can be right or wrong; 0 if none. */
-  readonly answers: number
+  /** How many answers to a sample can be right or wrong; 0 if none; undefined if the evaluators count them. */
+  readonly answers: number | undefined
   /** How many answers to a sample the loss of a batch is divided by. */
   readonly positions: number
   /** Absent if no metrics beside loss and accuracy are wanted. */
@@ -54,7 +54,7 @@ export class Evaluators {
   }
 
   static async start(options: EvaluatorsOptions, { engine, engineModule, system }: JobScope): Promise<Evaluators> {
-    const { feed, replicas, group, tests, shares, statistics, metrics } = options
+    const { feed, replicas, group, tests, shares, statistics, answers, metrics } = options
     cancelIfFeedFails(feed, replicas, engine)
     const start = (evaluate: readonly EvaluationPass[], i: number) => {
       const own: EvaluatorOptions = {
@@ -64,7 +64,8 @@ export class Evaluators {
         evaluate,
         ...(group !== undefined && { group }),
         ...(statistics && { statistics }),
-        ...(metrics && { metrics })
+        ...(metrics && { metrics }),
+        ...(answers === undefined && { countsLabels: true })
       }
       return system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', own, { name: `evaluator ${i}` })
     }
@@ -98,12 +99,13 @@ export class Evaluators {
     const { answers, positions, shares, metrics } = this.#options
     const total = (what: Exclude<keyof Findings, 'tally'>) => findings.reduce((sum, each) => sum + each[what], 0)
     const samples = total('samples')
-    const share = (what: 'correct' | 'amongTop') => total(what) / (samples * answers)
+    const answered = answers === undefined ? total('labels') : samples * answers
+    const share = (what: 'correct' | 'amongTop') => total(what) / answered
     const countsTop = shares.some((passes) => passes.some((pass) => pass.countsTop))
     return {
       samples,
-      testLoss: (total('loss') * positions) / (samples * (answers || 1)),
-      testAccuracy: answers > 0 ? share('correct') : null,
+      testLoss: (total('loss') * positions) / (answered || samples),
+      testAccuracy: answers === 0 ? null : share('correct'),
       ...(countsTop && { testTopK: share('amongTop') }),
       ...(metrics && {
         testMetrics: metricsOf(

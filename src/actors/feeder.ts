@@ -1,9 +1,9 @@
 import type { StreamedSamples } from '../data/dataset.js'
 import { sampleAt } from '../data/random.js'
 import { ReaderPool } from '../data/reader-pool.js'
+import { batchIn, bytesOfBatch, partOfBatch } from '../data/streamed-batch.js'
 import { loadEngine, type BatchRequest, type Engine, type Handle } from '../engine/contract.js'
 import { corruptFile } from '../formats/file-errors.js'
-import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
 import { checkSetup } from './setup-checks.js'
@@ -132,17 +132,16 @@ export class Feeder implements FeederProtocol {
 
   async #make({ source, request }: Work): Promise<void> {
     const { samples, stream } = source
-    const size = sizeOf(samples)
     const numbers = this.#numbers(source, request)
-    const memory = this.#borrow(request.count * size)
+    const memory = this.#borrow(bytesOfBatch(samples, request.count))
     try {
       const chunk = Math.min(TASK_SAMPLES, Math.ceil(request.count / this.#options.threads))
       const starts = Array.from({ length: Math.ceil(request.count / chunk) }, (_, i) => i * chunk)
       await Promise.all(
         starts.map((start) => this.#read(source, request.position, numbers, memory, start, Math.min(chunk, request.count - start)))
       )
-      const labels = Int32Array.from(numbers, (number) => samples.labels[number]!)
-      this.#engine.feedBatch(stream, request.turn, new Uint8Array(memory, 0, request.count * size), labels)
+      const batch = batchIn(memory, samples, numbers)
+      this.#engine.feedBatch(stream, request.turn, batch.samples, batch.targets)
     } finally {
       this.#memory.push(memory)
     }
@@ -173,15 +172,13 @@ export class Feeder implements FeederProtocol {
     count: number
   ): Promise<void> {
     const { samples, random } = source
-    const size = sizeOf(samples)
     const places = Array.from({ length: count }, (_, i) => start + i)
     const bad = await this.#pool.read({
       reader: samples.reader,
       items: places.map((place) => samples.items[numbers[place]!]!),
       ...(random && !samples.still && { positions: places.map((place) => position + place), key: this.#key }),
       memory,
-      offset: start * size,
-      size
+      ...partOfBatch(samples, numbers.length, start)
     })
     for (const { index, reason } of bad) {
       const place = start + index
@@ -218,9 +215,4 @@ export class Feeder implements FeederProtocol {
     const at = this.#memory.findIndex(({ byteLength }) => byteLength >= bytes)
     return at < 0 ? new SharedArrayBuffer(bytes) : this.#memory.splice(at, 1)[0]!
   }
-}
-
-/** Bytes of one sample. */
-function sizeOf({ sample }: StreamedSamples): number {
-  return elements(sample)
 }

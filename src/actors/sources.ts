@@ -127,13 +127,12 @@ function cachedStream(samples: StreamedSamples, ranges: readonly BatchRange[]): 
   return { ...shapeOf(samples), batch, slots: Math.ceil((until - from) / batch), range: [from, until] }
 }
 
-function shapeOf({ count, sample, classes }: StreamedSamples): Pick<StreamSpec, 'count' | 'sample' | 'classes'> {
-  return { count, sample, classes }
+function shapeOf({ count, sample, classes, label, target }: StreamedSamples): Omit<StreamSpec, 'batch' | 'slots' | 'range'> {
+  return { count, sample, ...(target ? { target } : { classes: classes!, ...(label && { label }) }) }
 }
 
-function streamBytes({ batch, slots, sample }: StreamSpec): number {
-  const label = 4
-  return slots * batch * (elements(sample) + label)
+function streamBytes({ batch, slots, sample, label, target }: StreamSpec): number {
+  return slots * batch * (elements(sample) + Int32Array.BYTES_PER_ELEMENT * elements(target ?? label ?? []))
 }
 
 function datasetBytes({ samples, labels, targets }: DatasetSpec): number {

@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.js'
 import { labelsOf } from '../model/operators/losses.js'
-import { isStreamed, type Dataset } from './dataset.js'
+import type { Dataset } from './dataset.js'
 
 /**
  * The weights (K) with which all classes of the training samples count the same: labels / (K x labels of the class), scikit-learn's `class_weight='balanced'`; 0 for a class without
@@ -26,7 +26,7 @@ export function balancedWeights({ name, classes, train: { labels } }: Pick<Datas
  * Throws INVALID_OPTION for data without targets.
  */
 export function balancedPositiveWeights({ name, train }: Pick<Dataset, 'name' | 'train'>): number[] {
-  const { targets, target } = isStreamed(train) ? {} : train
+  const { targets, target } = train
   if (!targets || !target)
     throw invalidOption('positiveWeights', 'balanced', `leave it out: the training samples of ${name} have no targets to count`)
   const labels = labelsOf(target)

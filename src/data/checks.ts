@@ -1,4 +1,3 @@
-import type { DatasetSpec } from '../engine/contract.js'
 import { usableMemory } from '../engine/machine.js'
 import { ArbalestError, shown } from '../errors.js'
 import { NO_CLASS } from '../model/graph.js'
@@ -27,8 +26,8 @@ export function checkedLabels(
   return checked
 }
 
-/** How many labels of samples in memory are the number of a class. */
-export function labelsThatCount({ labels }: Pick<DatasetSpec, 'labels'>): number {
+/** How many labels are the number of a class. */
+export function labelsThatCount({ labels }: { readonly labels?: Iterable<number> | undefined }): number {
   let count = 0
   for (const label of labels ?? []) if (label !== NO_CLASS) count++
   return count

@@ -51,6 +51,19 @@ export async function filesOf(path: string, kind: FileKind, { fraction, seed, le
   return { classNames, train: all, test }
 }
 
+/** The files of a kind below `path`, whatever folders they are in; split as by `filesOf`, but without classes. Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out. */
+export async function splitFiles(
+  path: string,
+  kind: FileKind,
+  share: Pick<FileShare, 'fraction' | 'seed'>
+): Promise<{ readonly train: readonly string[]; readonly test: readonly string[] }> {
+  const parts = partsAmong(await foldersIn(path, kind))
+  const all = await filesBelow(parts ? join(path, parts.train) : path, kind)
+  if (parts?.test !== undefined) return { train: all, test: await filesBelow(join(path, parts.test), kind) }
+  const { train, test } = holdOut(new Map([['', all]]), path, kind, share)
+  return { train: train.get('')!, test: test.get('')! }
+}
+
 /** The folder of training files and that of test files, if there is one. undefined if the folders are classes: where one of these is named train, others have other names. */
 function partsAmong(folders: readonly string[]): { readonly train: string; readonly test: string | undefined } | undefined {
   const known = new Map(folders.map((name) => [name.toLowerCase(), name]))
@@ -78,8 +91,8 @@ function holdOut(
   }
   if (test.size === 0)
     throw corruptFile(path, {
-      expected: `at least one class with two ${what}, of which one is held out`,
-      found: 'one in each class',
+      expected: all.size > 1 ? `at least one class with two ${what}, of which one is held out` : `two ${what}, of which one is held out`,
+      found: all.size > 1 ? 'one in each class' : 'one',
       fix: `add ${what}, or put test ${what} into a folder test beside train`
     })
   return { train, test }

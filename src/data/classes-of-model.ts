@@ -30,6 +30,12 @@ export function inClassesOf({ name, input, classNames }: Classifier, data: Datas
   }
   const numbers = found.map((each) => classNames.indexOf(each))
   const classes = classNames.length
+  if (numbers.some((number, i) => number !== i) && [data.train, data.test].some((part) => part.label && !part.labels))
+    throw invalidOption(
+      'data',
+      nameOrPath,
+      `its reader writes the numbers of ${namesShown(found)}, in this order, and model ${name} has ${namesShown(classNames)}: let it write the model's numbers`
+    )
   const renumbered = <Part extends Dataset['test']>(part: Part): Part => ({
     ...part,
     classes,

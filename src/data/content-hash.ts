@@ -10,7 +10,10 @@ const MOST_HASHED = 2 ** 22
  */
 export function contentHash({ train, mean, std, augmentation }: Dataset): string {
   const about = JSON.stringify({ mean: [...mean], std: [...std], augmentation })
-  if (isStreamed(train)) return hashOfParts([about, train.labels, ...train.items.map(nameOfItem)])
+  if (isStreamed(train)) {
+    const { labels = new Int32Array(), targets, items } = train
+    return hashOfParts([about, labels, ...(targets ? [targets.subarray(0, MOST_HASHED)] : []), ...items.map(nameOfItem)])
+  }
   const { samples, labels, targets } = train
   const part = Math.min(samples.length, MOST_HASHED / samples.BYTES_PER_ELEMENT)
   const ends = [samples.subarray(0, part), samples.subarray(samples.length - part)]

@@ -38,39 +38,54 @@ export interface StoredDataset extends Dataset {
   readonly test: DatasetSpec
 }
 
-/** Samples that threads of a pool read from storage during training. */
+/**
+ * Samples that threads of a pool read from storage during training. Their targets are one of: a class for each sample (`labels`), numbers in memory (`target` and `targets`), or what the reader
+ * writes with each sample: class numbers of the shape `label`, or numbers of the shape `target`.
+ */
 export interface StreamedSamples {
   readonly count: number
   /** (C, H, W), (T, F) or (F), in bytes: pixels from 0 to 255. */
   readonly sample: readonly number[]
-  readonly classes: number
-  /** (count). */
-  readonly labels: Int32Array
+  /** 0 or omitted where the targets are no classes. */
+  readonly classes?: number
+  /** (count): the class number of each sample. */
+  readonly labels?: Int32Array
+  /** The shape of a sample's class numbers, which its reader writes: (H, W) of its pixels, or (T). Any may be -1, which counts for nothing. */
+  readonly label?: readonly number[]
+  /** Instead of class numbers: the shape of a target. */
+  readonly target?: readonly number[]
+  /** (count, ...target); if omitted, the reader writes a sample's target. */
+  readonly targets?: Float32Array
   /** (count): the path or key of each sample, which the reader is called with. */
   readonly items: readonly string[]
   readonly reader: ReaderSpec
   /** If true, training samples are read without random changes, as test samples are. */
   readonly still?: boolean
-  /** Never set: streamed samples have one class each, and no targets or text windows. */
-  readonly label?: undefined
-  readonly target?: undefined
+  /** Never set: streamed samples are no windows of a text. */
   readonly stride?: undefined
 }
 
-/** A module that exports `openReader`, and the options to open it with: any value that can be posted to a thread. */
+/** A module that exports `openReader`, and what it is called with: values that can be posted to a thread. */
 export interface ReaderSpec {
   readonly module: string
   readonly options: unknown
+  /** Where the samples lie, such as folders: the second argument. Data sets that differ in it alone are the same to a run that goes on. */
+  readonly place?: unknown
 }
 
 /**
- * Reads one sample of bytes into `to`. `draws` gives its random numbers, or is undefined if the sample must be the same every time. An
- * exception marks the sample as unreadable.
+ * Reads one sample of bytes into `to`. `draws` gives its random numbers, or is undefined if the sample must be the same every time. `targets` is memory for its class numbers (Int32Array) or
+ * its target (Float32Array) where the reader has to write them, all of them. An exception marks the sample as unreadable.
  */
-export type ReadSample = (item: string, to: Uint8Array, draws: Draws | undefined) => void | Promise<void>
+export type ReadSample = (
+  item: string,
+  to: Uint8Array,
+  draws: Draws | undefined,
+  targets?: Int32Array | Float32Array
+) => void | Promise<void>
 
 /** The function that a reader's module exports as `openReader`; called once in each thread of the pool for the same options. */
-export type OpenReader = (options: never) => ReadSample | Promise<ReadSample>
+export type OpenReader = (options: never, place?: never) => ReadSample | Promise<ReadSample>
 
 /** How a data set streams. */
 export interface FeedOptions {
@@ -90,11 +105,11 @@ export function isStreamed(samples: DatasetSpec | StreamedSamples): samples is S
 
 /**
  * How many predictions for a test sample can be right or wrong: one for each token of a text, one for a class, none for other targets. Samples with several labels may have different numbers of
- * labels that count: the mean of these numbers.
+ * labels that count: the mean of these numbers, or undefined if it is known only when all labels have been read.
  */
-export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
+export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number | undefined {
   if (test.stride !== undefined) return elements(sample)
-  if (test.label !== undefined) return labelsThatCount(test) / test.count
+  if (test.label !== undefined) return isStreamed(test) ? undefined : labelsThatCount(test) / test.count
   return classes > 0 ? 1 : 0
 }
 

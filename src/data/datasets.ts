@@ -3,7 +3,8 @@ import type { Dataset, StoredDataset } from './dataset.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import type { ImageSource } from './images/image-source.js'
 import type { ImageModel } from './images/read-image.js'
-import type { MaskOptions } from './images/read-mask.js'
+import type { MaskOptions } from './images/mask-options.js'
+import type { MaskedImagesOptions } from './images/masked-images-options.js'
 import type { CheckDataOptions, CheckedData } from './remote/check-data.js'
 import type { GetDataOptions, GotFile } from './remote/get-data.js'
 import type { InputSink, UnknownValues } from './model-inputs.js'
@@ -93,6 +94,18 @@ export async function readModelInputs(
 export async function imageFolder(path: string, options: ImageFolderOptions = {}): Promise<Dataset> {
   const { openImageFolder } = await import('./images/image-folder.js')
   return openImageFolder(path, options)
+}
+
+/**
+ * A Dataset of images and their masks, which say of each pixel what it shows; both are read during training. `images/a/b.jpg` has the mask `masks/a/b.png`: a PNG or another image without losses, upright as large as
+ * the image. `images` may have a folder of training images and one of test images, as in `imageFolder`, and `masks` then has the same; else a share is held out. An image and its mask are cropped
+ * and mirrored together; each pixel of a scaled mask is the nearest one.
+ *
+ * Throws INVALID_OPTION, DATA_NOT_FOUND, and DATA_CORRUPT with the file or folder.
+ */
+export async function maskedImages(options: MaskedImagesOptions): Promise<Dataset> {
+  const { openMaskedImages } = await import('./images/masked-images.js')
+  return openMaskedImages(options)
 }
 
 /** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */

@@ -84,12 +84,12 @@ export class ReaderPool implements AsyncDisposable {
     throw new ArbalestError('DATA_CORRUPT', message, { cause: last, data: { items: task.items } })
   }
 
-  /** By which the threads know a reader: one for those of the same module and options. Options that JSON does not hold, such as shared memory, are never the same. */
+  /** By which the threads know a reader: one for those of the same module, options and place. What JSON does not hold, such as shared memory, are never the same. */
   #nameOf(reader: ReaderSpec): string {
     const known = this.#names.get(reader)
     if (known !== undefined) return known
-    const { module, options } = reader
-    const name = isJson(options) ? JSON.stringify([module, options]) : `${module} ${this.#unlike++}`
+    const { module, options, place = null } = reader
+    const name = isJson([options, place]) ? JSON.stringify([module, options, place]) : `${module} ${this.#unlike++}`
     this.#names.set(reader, name)
     return name
   }

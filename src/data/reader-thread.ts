@@ -1,14 +1,16 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isError, messageOf, shown } from '../errors.js'
+import { NO_CLASS } from '../model/graph.js'
 import type { Words2 } from '../model/philox.js'
 import { exportedNames, moduleRefusal, ownModule, placeInOwnFile, type ModuleMention } from '../own-module.js'
 import { packError, type PortableError } from '../runtime/errors-across-threads.js'
 import type { OpenReader, ReaderSpec, ReadSample } from './dataset.js'
 import { Draws } from './random.js'
+import type { BatchPart, WrittenTargets } from './streamed-batch.js'
 
 /** Samples to read, one after the other, into memory that all threads share. */
-export interface ReadTask {
+export interface ReadTask extends BatchPart {
   readonly reader: ReaderSpec
   /** Of the reader; two with one name are the same. */
   readonly name: string
@@ -17,10 +19,6 @@ export interface ReadTask {
   readonly positions?: readonly number[]
   readonly key?: Words2
   readonly memory: SharedArrayBuffer
-  /** Bytes before the first sample. */
-  readonly offset: number
-  /** Bytes of one sample. */
-  readonly size: number
 }
 
 /** A sample that could not be read, by its index in the task. */
@@ -45,14 +43,15 @@ export default async function read(task: ReadTask): Promise<ReadResult> {
 
 /** Throws INVALID_OPTION for a reader that does not write its samples. */
 async function readWith(readSample: ReadSample, task: ReadTask): Promise<readonly UnreadableSample[]> {
-  const { items, positions, key, memory, offset, size } = task
+  const { items, positions, key, memory, offset, size, targets } = task
   const unreadable: UnreadableSample[] = []
   for (const [index, item] of items.entries()) {
     const to = new Uint8Array(memory, offset + index * size, size)
     const draws = positions && key && new Draws(key, positions[index]!)
+    const written = targets && unwrittenTargets(targets, memory, index)
     let returned: unknown
     try {
-      returned = await readSample(item, to, draws)
+      returned = await readSample(item, to, draws, written)
     } catch (error) {
       unreadable.push({ index, reason: reasonIn(error) })
       continue
@@ -62,8 +61,44 @@ async function readWith(readSample: ReadSample, task: ReadTask): Promise<readonl
         mentionOf(task),
         'its reader returns a sample; let it write the bytes to its second argument, as by to.set(bytes)'
       )
+    const fault = written && faultOfTargets(written, targets)
+    if (fault?.isReaders) throw moduleRefusal(mentionOf(task), fault.reason)
+    if (fault) unreadable.push({ index, reason: fault.reason })
   }
   return unreadable
+}
+
+/** What no reader writes: by it one is known that has not written all. */
+const UNWRITTEN = -(2 ** 31)
+
+/** Memory for what a reader writes beside sample `index`. */
+function unwrittenTargets(
+  { elements, classes, offset }: NonNullable<BatchPart['targets']>,
+  memory: SharedArrayBuffer,
+  index: number
+): Int32Array | Float32Array {
+  const at = offset + index * elements * Int32Array.BYTES_PER_ELEMENT
+  return classes === undefined ? new Float32Array(memory, at, elements).fill(NaN) : new Int32Array(memory, at, elements).fill(UNWRITTEN)
+}
+
+/** What is wrong with the targets of a sample, and whether that is the reader's fault and not the sample's; undefined if nothing is. */
+function faultOfTargets(
+  written: Int32Array | Float32Array,
+  { classes }: WrittenTargets
+): { readonly reason: string; readonly isReaders: boolean } | undefined {
+  const isWrong = classes === undefined ? (each: number) => !Number.isFinite(each) : (each: number) => each < NO_CLASS || each >= classes
+  const at = (written as Float32Array).findIndex(isWrong)
+  if (at < 0) return undefined
+  const found = written[at]!
+  if (found === UNWRITTEN || Number.isNaN(found)) {
+    const what = classes === undefined ? 'target' : 'class number'
+    return {
+      reason: `its reader writes no ${what} at place ${at} of ${written.length}; let it write all of them to its fourth argument`,
+      isReaders: true
+    }
+  }
+  const allowed = classes === undefined ? 'finite numbers are needed' : `classes are 0 to ${classes - 1}, and ${NO_CLASS} for none`
+  return { reason: `its ${classes === undefined ? 'target' : 'class'} at place ${at} is ${found}; ${allowed}`, isReaders: false }
 }
 
 /** Whether a reader has returned what it was to write. It may return the place to which it has written. */
@@ -76,7 +111,7 @@ function readerFor(task: ReadTask): Promise<ReadSample> {
   const { name, reader } = task
   let opening = readers.get(name)
   if (!opening) {
-    opening = opened(mentionOf(task), reader.options)
+    opening = opened(mentionOf(task), reader)
     readers.set(name, opening)
   }
   return opening
@@ -87,7 +122,7 @@ function mentionOf({ reader: { module } }: ReadTask): ModuleMention {
 }
 
 /** Throws INVALID_OPTION for a module that exports none, or whose `openReader` throws. */
-async function opened(mention: ModuleMention, options: unknown): Promise<ReadSample> {
+async function opened(mention: ModuleMention, reader: ReaderSpec): Promise<ReadSample> {
   const exported = await ownModule(mention)
   const { openReader } = exported as { readonly openReader?: OpenReader }
   if (typeof openReader !== 'function')
@@ -95,15 +130,15 @@ async function opened(mention: ModuleMention, options: unknown): Promise<ReadSam
       mention,
       `it exports ${exportedNames(exported)}; export a function openReader, which returns one that reads a sample`
     )
-  const readSample = await madeBy(openReader, options, mention)
+  const readSample = await madeBy(openReader, reader, mention)
   if (typeof readSample !== 'function')
     throw moduleRefusal(mention, `its openReader returns ${shown(readSample)}; return a function that reads a sample`)
   return readSample as ReadSample
 }
 
-async function madeBy(openReader: OpenReader, options: unknown, mention: ModuleMention): Promise<unknown> {
+async function madeBy(openReader: OpenReader, { options, place }: ReaderSpec, mention: ModuleMention): Promise<unknown> {
   try {
-    return await openReader(options as never)
+    return await openReader(options as never, place as never)
   } catch (cause) {
     throw moduleRefusal(mention, `its openReader throws: ${reasonIn(cause)}`, cause)
   }

@@ -96,7 +96,7 @@ export interface Engine {
   /** The next batch to make: one that a reader waits for, or one ahead of the readers. Null if there is none, or no slot for it. */
   nextBatch(stream: Handle, which: 'waited' | 'ahead'): BatchRequest | null
   /** Copies the batch of a turn that `nextBatch` gave out. A batch that is no longer needed is ignored. Throws SHAPE_MISMATCH, LABEL_OUT_OF_RANGE. */
-  feedBatch(stream: Handle, turn: number, samples: Uint8Array, labels: Int32Array): void
+  feedBatch(stream: Handle, turn: number, samples: Uint8Array, targets: Int32Array | Float32Array): void
   /** Calls `wake` in this thread when `nextBatch` may have a batch. Batches that another feeder was making are given out again. */
   watchStream(stream: Handle, wake: () => void): void
   /** How many batches of a stream are made, ready and read. */

@@ -1,9 +1,9 @@
 import { isAbsolute } from 'node:path'
-import type { Dataset, StreamedSamples } from '../data/dataset.js'
+import type { Dataset, ReaderSpec, StreamedSamples } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { messageOf, shown } from '../errors.js'
-import { NO_CLASS } from '../model/graph.js'
+import { elements, NO_CLASS } from '../model/graph.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { oneOf, postingFault, type Schema } from '../schema/values.js'
@@ -78,15 +78,39 @@ function kindOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1)
 }
 
+function streamedTargetsFault({ count, classes = 0, labels, label, target, targets }: Unchecked<StreamedSamples>): string | undefined {
+  for (const [name, shape] of Object.entries({ label, target }))
+    if (
+      shape !== undefined &&
+      !(Array.isArray(shape) && shape.length > 0 && shape.every((extent) => Number.isInteger(extent) && extent > 0))
+    )
+      return `${name}: received ${shown(shape)}; give a shape, such as [64, 64]`
+  if (classes !== 0) {
+    if (target !== undefined) return `target: received ${shown(target)}; leave it out, or classes: a sample has one or the other`
+    if (label !== undefined)
+      return labels === undefined ? undefined : `labels: leave them out: the reader writes those of the shape ${shown(label)}`
+    if (kindOf(labels) === 'Int32Array' && (labels as Int32Array).length === count) return undefined
+    return `labels: give an Int32Array with the class of each of its ${shown(count)} samples, or \`label\`, the shape of those that the reader writes`
+  }
+  if (!Array.isArray(target)) return `target: received ${shown(target)}; give the shape of one target, or classes and labels`
+  if (targets === undefined) return undefined
+  const needed = (count as number) * elements(target as number[])
+  if (kindOf(targets) === 'Float32Array' && (targets as Float32Array).length === needed) return undefined
+  return `targets: give a Float32Array of ${needed} numbers, those of its ${shown(count)} samples, or leave them to the reader`
+}
+
 function streamedFault(samples: StreamedSamples): string | undefined {
-  const { count, labels, items, reader } = samples as Unchecked<StreamedSamples>
+  const { count, items, reader } = samples as Unchecked<StreamedSamples>
   if (!Array.isArray(items) || items.length !== count || !items.every((key) => typeof key === 'string'))
     return `items: give a list with the key of each of its ${shown(count)} samples, a text`
-  if (kindOf(labels) !== 'Int32Array' || (labels as Int32Array).length !== count)
-    return `labels: give an Int32Array with the class of each of its ${shown(count)} samples`
-  const { module, options } = Object(reader) as { readonly module?: unknown; readonly options?: unknown }
+  const targetsFault = streamedTargetsFault(samples)
+  if (targetsFault !== undefined) return targetsFault
+  const { module, options, place } = Object(reader) as Unchecked<ReaderSpec>
   if (typeof module !== 'string' || !(isAbsolute(module) || URL.canParse(module)))
     return `reader.module: received ${shown(module)}; give the address of a module, such as new URL('./reader.js', import.meta.url).href`
-  const fault = postingFault(options)
-  return fault && `reader.options: ${fault}`
+  for (const [name, value] of Object.entries({ options, place })) {
+    const fault = postingFault(value)
+    if (fault !== undefined) return `reader.${name}: ${fault}`
+  }
+  return undefined
 }

@@ -65,8 +65,8 @@ export function hasSoftTargets({ loss }: Model, { classes }: Dataset): boolean {
   return loss === 'softmaxCrossEntropy' && classes === 0
 }
 
-/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against, or soft. */
-export function answersPerSample(model: Model, dataset: Dataset): number {
+/** As `answersOf`, but one for targets that are each for or against, or soft. */
+export function answersPerSample(model: Model, dataset: Dataset): number | undefined {
   return model.loss === 'binaryCrossEntropy' || hasSoftTargets(model, dataset) ? 1 : answersOf(dataset)
 }
 
@@ -82,7 +82,7 @@ export function metricPlan(names: readonly MetricName[], task: Task, { test, enc
   return {
     task,
     names,
-    ...(task.kind === 'numbers' && !isStreamed(test) && { pivots: targetMeans(test.targets!, task.size) }),
+    ...(task.kind === 'numbers' && { pivots: test.targets ? targetMeans(test.targets, task.size) : Array<number>(task.size).fill(0) }),
     ...(unit !== undefined && { unit })
   }
 }
@@ -209,7 +209,5 @@ function checkSoftTargets({ name, loss }: Model, dataset: Dataset, classes: numb
 
 /** The targets of the parts of a data set that have some. */
 function targetsOf({ train, test }: Dataset): readonly (readonly [part: string, targets: Float32Array])[] {
-  return Object.entries({ train, test }).flatMap(([part, samples]) =>
-    !isStreamed(samples) && samples.targets ? [[part, samples.targets] as const] : []
-  )
+  return Object.entries({ train, test }).flatMap(([part, samples]) => (samples.targets ? [[part, samples.targets] as const] : []))
 }

@@ -28,12 +28,20 @@ Napi::Value next_batch(const Info& info) {
   return order ? js::batch_order(info.Env(), *order) : info.Env().Null();
 }
 
+BatchStream::Targets targets_of(const Napi::TypedArray& given) {
+  const size_t count = given.ElementLength();
+  if (given.TypedArrayType() == napi_float32_array)
+    return std::span(reinterpret_cast<const float*>(js::numbers(given, "targets", Type::f32, count)), count);
+  return std::span(reinterpret_cast<const int32_t*>(js::numbers(given, "labels", Type::i32, count)), count);
+}
+
 Napi::Value feed_batch(const Info& info) {
   BatchStream& fed = stream(info);
-  if (!info[2].IsTypedArray() || !info[3].IsTypedArray()) js::wrong("batch", "samples as a Uint8Array and labels as an Int32Array");
-  const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength(), count = info[3].As<Napi::TypedArray>().ElementLength();
-  const auto* labels = reinterpret_cast<const int32_t*>(js::numbers(info[3], "labels", Type::i32, count));
-  fed.feed(js::natural(info[1], "turn"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes}, {labels, count});
+  if (!info[2].IsTypedArray() || !info[3].IsTypedArray())
+    js::wrong("batch", "samples as a Uint8Array, and labels as an Int32Array or targets as a Float32Array");
+  const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength();
+  fed.feed(js::natural(info[1], "turn"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes},
+           targets_of(info[3].As<Napi::TypedArray>()));
   return info.Env().Undefined();
 }
 

@@ -57,14 +57,20 @@ inline void check_sample(const Shape& sample) {
   if (sample.empty() || sample.size() > 4) throw Error("SHAPE_MISMATCH", "sample: give a shape of 1 to 4 extents");
 }
 
+// The shape of a sample's class numbers; empty where it has one.
+inline Shape label_shape(const Napi::Object& from) {
+  const Napi::Value given = property(from, "label");
+  if (given.IsUndefined()) return {};
+  const Shape label = shape(given, "label");
+  check_extents("label", label);
+  if (label.empty()) throw Error("SHAPE_MISMATCH", "label: received no extents; leave it out where a sample has one label");
+  return label;
+}
+
 // One class number a sample, or several, of which any may be kNoClass.
 inline void read_labels(const Napi::Object& from, const Napi::Value& labels, Dataset& dataset) {
   dataset.classes = small(property(from, "classes"), "classes");
-  if (const Napi::Value label = property(from, "label"); !label.IsUndefined()) {
-    dataset.label = shape(label, "label");
-    check_extents("label", dataset.label);
-    if (dataset.label.empty()) throw Error("SHAPE_MISMATCH", "label: received no extents; leave it out where a sample has one label");
-  }
+  dataset.label = label_shape(from);
   const size_t count = elements_of_all("label", static_cast<size_t>(dataset.count), dataset.label);
   const auto* found = reinterpret_cast<const int32_t*>(numbers(labels, "labels", Type::i32, count));
   dataset.labels.assign(found, found + count);

@@ -21,7 +21,14 @@ inline StreamSpec stream_spec(const Napi::Value& value) {
   spec.count = from_one_to(kMost, "count");
   spec.sample = shape(property(from, "sample"), "sample");
   check_sample(spec.sample);
-  spec.classes = static_cast<int32_t>(from_one_to(std::numeric_limits<int32_t>::max(), "classes"));
+  if (const Napi::Value target = property(from, "target"); !target.IsUndefined()) {
+    spec.target = shape(target, "target");
+    check_extents("target", spec.target);
+    if (spec.target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
+  } else {
+    spec.classes = static_cast<int32_t>(from_one_to(std::numeric_limits<int32_t>::max(), "classes"));
+    spec.label = label_shape(from);
+  }
   spec.batch = from_one_to(kMost, "batch");
   spec.slots = std::min<int64_t>(from_one_to(kMost, "slots"), 1 << 20);
   if (const Napi::Value range = property(from, "range"); !range.IsUndefined()) {

@@ -5,12 +5,22 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/no_class.h"
 
 namespace arbalest {
 namespace {
 
 // A waiting reader checks its flag this often.
 constexpr std::chrono::milliseconds kSlice{10};
+
+Dataset kind_of(const StreamSpec& spec) {
+  Dataset kind;
+  kind.sample = spec.sample;
+  kind.classes = spec.classes;
+  kind.label = spec.label;
+  kind.target = spec.target;
+  return kind;
+}
 
 }  // namespace
 
@@ -76,7 +86,9 @@ std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
 }
 
 BatchStream::BatchStream(StreamSpec spec)
-    : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {}
+    : spec_(std::move(spec)), kind_(kind_of(spec_)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {
+  for (Slot& slot : slots_) slot.data = kind_;
+}
 
 // Fewer requests than each reader makes in two turns could leave gaps that other readers are about to fill.
 void BatchStream::note(uint64_t position) {
@@ -190,32 +202,50 @@ std::optional<BatchStream::Order> BatchStream::next(bool ahead) {
   return std::nullopt;
 }
 
-void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels) {
+void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, const Targets& targets) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.filling && slot.turn == turn; });
   if (found == slots_.end()) return;
   Slot& slot = *found;
-  const uint64_t position = slot.request.position;
-  const auto count = static_cast<size_t>(slot.request.count), bytes = count * static_cast<size_t>(elements_of(spec_.sample));
-  if (samples.size() != bytes || labels.size() != count)
-    throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(position) + ": received " + std::to_string(samples.size()) +
-                                      " bytes and " + std::to_string(labels.size()) + " labels; give " + std::to_string(bytes) + " and " +
-                                      std::to_string(count));
-  // Of the copy: another thread may write to memory that it shares.
-  slot.data.labels.assign(labels.begin(), labels.end());
-  for (size_t i = 0; i < count; ++i)
-    if (slot.data.labels[i] < 0 || slot.data.labels[i] >= spec_.classes)
-      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " at position " + std::to_string(position) + " has class " +
-                                            std::to_string(slot.data.labels[i]) + "; classes are 0 to " +
-                                            std::to_string(spec_.classes - 1));
+  check_lengths(slot.request, samples.size(), targets);
+  if (const auto* labels = std::get_if<std::span<const int32_t>>(&targets)) {
+    slot.data.labels.assign(labels->begin(), labels->end());
+    // Of the copy: another thread may write to memory that it shares.
+    check_classes(slot);
+  } else {
+    const auto numbers = std::get<std::span<const float>>(targets);
+    slot.data.targets.assign(numbers.begin(), numbers.end());
+  }
   slot.data.count = slot.request.count;
-  slot.data.sample = spec_.sample;
-  slot.data.classes = spec_.classes;
   const auto* from = reinterpret_cast<const uint8_t*>(samples.data());
-  slot.data.samples.assign(from, from + bytes);
+  slot.data.samples.assign(from, from + samples.size());
   slot.filling = false;
   slot.filled = true;
   changed_.notify_all();
+}
+
+void BatchStream::check_lengths(const Request& request, size_t bytes, const Targets& targets) const {
+  const auto count = static_cast<size_t>(request.count), needed = count * static_cast<size_t>(elements_of(kind_.sample));
+  const size_t numbers = std::visit([](const auto& each) { return each.size(); }, targets);
+  const size_t needed_numbers = count * static_cast<size_t>(elements_of(kind_.classifies() ? kind_.label : kind_.target));
+  const bool are_labels = std::holds_alternative<std::span<const int32_t>>(targets);
+  if (bytes == needed && numbers == needed_numbers && are_labels == kind_.classifies()) return;
+  const auto shown_numbers = [](size_t each, bool labels) { return std::to_string(each) + (labels ? " labels" : " targets"); };
+  throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(request.position) + ": received " + std::to_string(bytes) +
+                                    " bytes and " + shown_numbers(numbers, are_labels) + "; give " + std::to_string(needed) + " and " +
+                                    shown_numbers(needed_numbers, kind_.classifies()));
+}
+
+// Of several to a sample, any may be kNoClass.
+void BatchStream::check_classes(const Slot& slot) const {
+  const std::vector<int32_t>& labels = slot.data.labels;
+  const int32_t least = kind_.label.empty() ? 0 : kNoClass;
+  const auto each = static_cast<size_t>(elements_of(kind_.label));
+  for (size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] < least || labels[i] >= kind_.classes)
+      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i / each) + " at position " +
+                                            std::to_string(slot.request.position) + " has class " + std::to_string(labels[i]) +
+                                            "; classes are 0 to " + std::to_string(kind_.classes - 1));
 }
 
 void BatchStream::watch(std::function<void()> wake) {

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "core/clock.h"
@@ -35,6 +36,7 @@ struct StreamSpec {
   int64_t count = 0;  // samples of the data set
   Shape sample;       // one sample's shape; bytes, as pixels are
   int32_t classes = 0;
+  Shape label, target;                  // as those of a data set
   int64_t batch = 0, slots = 0;         // samples of the usual batch, and the number of batches that are kept
   uint64_t from = 0, until = kEndless;  // positions; a range with an end is read repeatedly
 };
@@ -101,12 +103,16 @@ class BatchStream {
 
   // The next batch to make, if there is one and a slot for it: one that a reader waits for or, with `ahead`, one ahead of the readers.
   std::optional<Order> next(bool ahead);
+  // The class numbers (count, label...) of a batch, or its targets (count, target...).
+  using Targets = std::variant<std::span<const int32_t>, std::span<const float>>;
   // The batch of an order. A batch that is no longer needed is ignored. Throws LABEL_OUT_OF_RANGE and SHAPE_MISMATCH.
-  void feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels);
+  void feed(uint64_t turn, std::span<const std::byte> samples, const Targets& targets);
   // Calls `wake`, on any thread, when `next` may have a batch again. Batches that another feeder was making are given out again.
   void watch(std::function<void()> wake);
 
   const StreamSpec& spec() const { return spec_; }
+  // A data set like its batches, without samples.
+  const Dataset& kind() const { return kind_; }
   StreamStatus status() const;
 
  private:
@@ -120,8 +126,11 @@ class BatchStream {
   Slot* reusable(bool urgent);
   std::optional<Order> begin(const Request& request, bool urgent);
   void wake();
+  void check_lengths(const Request& request, size_t bytes, const Targets& targets) const;
+  void check_classes(const Slot& slot) const;
 
   const StreamSpec spec_;
+  const Dataset kind_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;

@@ -30,6 +30,8 @@ struct Dataset {
   // Copies in the memories of devices, by backend. Backends make them, and guard this map.
   mutable std::map<const Backend*, std::shared_ptr<const void>> on_devices;
 
+  // Whether it has no samples of its own: they come batch by batch.
+  bool streams() const { return count == 0; }
   bool classifies() const { return target.empty(); }
   // Class numbers that are a sample's target.
   int64_t labels_of_sample() const { return elements_of(stride != 0 ? sample : label); }

@@ -15,6 +15,8 @@ struct Source {
   explicit operator bool() const { return dataset || stream; }
   const Shape& sample() const { return dataset ? dataset->sample : stream->spec().sample; }
   int64_t count() const { return dataset ? dataset->count : stream->spec().count; }
+  // The data set, or one like the batches that stream; null for a program that loads no samples.
+  const Dataset* kind() const { return stream ? &stream->kind() : dataset.get(); }
 };
 
 }  // namespace arbalest

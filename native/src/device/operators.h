@@ -39,7 +39,8 @@ struct OperatorSpec {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
   Type precision = Type::f32;
-  const Dataset* dataset = nullptr;  // from which `load` gathers samples; null where batches are streamed
+  // From which `load` gathers samples; where batches stream, one that is like them, without samples.
+  const Dataset* dataset = nullptr;
 };
 
 // What changes from step to step.

@@ -99,7 +99,7 @@ OperatorSpec BoundProgram::placed(const PlacedOperator& op) const {
   // Some operators compute in float32 in every program: sums of gradients of parameters.
   const bool wide = op.attributes.number("wide", 0) != 0;
   spec.precision = wide && program_->precision == Type::bf16 ? Type::f32 : program_->precision;
-  spec.dataset = source_.dataset.get();
+  spec.dataset = source_.kind();
   for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
     for (int id : *ids) {
       if (id < 0) {

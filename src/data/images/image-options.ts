@@ -7,7 +7,7 @@ import { group, option, type CheckedOptions, type GivenOptions, type ToldByName 
 import { either, kind, list, oneOf, real, text, truth, whole } from '../../schema/values.js'
 import type { FeedOptions } from '../dataset.js'
 import type { ColourJitter } from './colour-jitter.js'
-import type { ImageRecipe } from './image-reader.js'
+import type { ImageRecipe } from './image-recipe.js'
 
 const range = (max: number) =>
   kind<readonly [number, number]>((value) => {
@@ -21,6 +21,8 @@ const crop = group({
   /** The least and the largest width for a height of 1. */
   ratio: option(range(1000), { default: [3 / 4, 4 / 3] })
 })
+
+export const imageCrop = either([v.literal(false), crop], (value) => (value === false ? 0 : 1))
 
 const colour = group({
   brightness: option(real({ min: 0, max: 1 }), { default: 0 }),
@@ -50,10 +52,7 @@ export const imageOptions = group({
     otherwise: "ImageNet's"
   }),
   /** For training: a random crop, scaled to the size. If omitted, 8 to 100% of the area at ratios of 3:4 to 4:3; `false` for the centre crop. */
-  crop: option(
-    either([v.literal(false), crop], (value) => (value === false ? 0 : 1)),
-    { text: 'random crops for training, or false', default: {} }
-  ),
+  crop: option(imageCrop, { text: 'random crops for training, or false', default: {} }),
   /** For training: whether each image is mirrored horizontally with probability 1/2; true if omitted. */
   flip: option(truth(), { text: 'random mirroring for training', default: true }),
   /** For training: ranges of random colour changes; none if omitted. Not for grey images. */

@@ -2,26 +2,10 @@ import { readFileSync } from 'node:fs'
 import sharp, { type Sharp } from 'sharp'
 import type { ReadSample } from '../dataset.js'
 import type { Draws } from '../random.js'
-import { randomColourTransform, type ColourJitter } from './colour-jitter.js'
+import { randomColourTransform } from './colour-jitter.js'
+import type { ImageRecipe, SquareRecipe } from './image-recipe.js'
 import { decodingOf, toPlanes } from './pixels.js'
-import { centralPart, centralRegion, randomRegion, type ImageSize, type RandomCrop, type Region } from './random-crop.js'
-
-/** How image files become samples (channels, size, size). */
-export interface ImageRecipe {
-  readonly size: number
-  readonly channels: 1 | 3
-  /** The share of the shorter side that a centre crop keeps. */
-  readonly centre: number
-  /** Whether it keeps that share of both sides, and the square is a distorted image. */
-  readonly stretch: boolean
-  /** The crop of samples with draws; `false` for the centre crop. */
-  readonly crop: RandomCrop | false
-  readonly flip: boolean
-  readonly colour: ColourJitter
-}
-
-/** Which region of an image becomes a sample, of which size. */
-export type SquareRecipe = Pick<ImageRecipe, 'size' | 'centre' | 'stretch' | 'crop'>
+import { centralPart, centralRegion, randomRegion, type ImageSize, type Region } from './random-crop.js'
 
 /** The index of the draw for the flip; crops use lower ones. */
 const FLIP_DRAW = 16
@@ -29,26 +13,48 @@ const FLIP_DRAW = 16
 /** The reduction from which scaling the whole image first is faster, because JPEG's decoder can decode at half the size and less. */
 const SHRINK_ON_LOAD = 2
 
-/** Reads image files of the formats that sharp knows, rotated as their EXIF data says, with transparency on white. */
-export function openReader(recipe: ImageRecipe): ReadSample {
-  // No cache, because each image is read once per epoch; no threads inside of libvips, because the pool has threads.
+/** No cache, because each image is read once per epoch; no threads inside of libvips, because the pool has threads. */
+export function useSharpInPool(): void {
   sharp.cache(false)
   sharp.concurrency(1)
+}
+
+/** Reads image files of the formats that sharp knows, rotated as their EXIF data says, with transparency on white. */
+export function openReader(recipe: ImageRecipe): ReadSample {
+  useSharpInPool()
   return async (path, to, draws) => {
     // Synchronously in this thread: libuv's few threads serve the whole process and decode images.
     const bytes = readFileSync(path)
-    const pixels = await sampleOf(bytes, recipe, draws)
-    const flip = recipe.flip && draws !== undefined && draws.four(FLIP_DRAW)[0] < 0.5
-    const colour = draws && randomColourTransform(recipe.colour, draws)
-    toPlanes(pixels, to, { width: recipe.size, channels: recipe.channels, flip, colour })
+    await readPart(await partOf(bytes, recipe, draws), to, recipe, draws)
   }
 }
 
-/** The bytes of an image file as pixels (size, size, 3): the centre crop without draws. */
-export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: Draws): Promise<Buffer> {
+/** An image, its upright size, and the region of it that becomes a sample. */
+export interface ImagePart {
+  readonly image: Sharp
+  readonly whole: ImageSize
+  readonly region: Region
+}
+
+/** The part of an image file that becomes a sample: the centre crop without draws. */
+export async function partOf(bytes: Uint8Array, recipe: SquareRecipe, draws?: Draws): Promise<ImagePart> {
   const image = sharp(bytes, decodingOf(bytes.length))
-  const { autoOrient: size } = await image.metadata()
-  return resizedRegion(image, size, regionOf(size, recipe, draws), recipe)
+  const { autoOrient: whole } = await image.metadata()
+  return { image, whole, region: regionOf(whole, recipe, draws) }
+}
+
+/** Writes the sample of a part, with the random changes of its colours. Returns whether it is mirrored. */
+export async function readPart(part: ImagePart, to: Uint8Array, recipe: ImageRecipe, draws: Draws | undefined): Promise<boolean> {
+  const { size: width, channels } = recipe
+  const flip = recipe.flip && draws !== undefined && draws.four(FLIP_DRAW)[0] < 0.5
+  const colour = draws && randomColourTransform(recipe.colour, draws)
+  toPlanes(await resizedRegion(part, recipe), to, { width, channels, flip, colour })
+  return flip
+}
+
+/** The bytes of an image file as pixels (size, size, 3): the centre crop. */
+export async function sampleOf(bytes: Uint8Array, recipe: SquareRecipe): Promise<Buffer> {
+  return resizedRegion(await partOf(bytes, recipe), recipe)
 }
 
 function regionOf(image: ImageSize, { crop, centre, stretch }: SquareRecipe, draws: Draws | undefined): Region {
@@ -57,7 +63,7 @@ function regionOf(image: ImageSize, { crop, centre, stretch }: SquareRecipe, dra
 }
 
 /** The region, scaled to (size, size): bytes (size, size, 3). */
-function resizedRegion(image: Sharp, whole: ImageSize, region: Region, { size }: SquareRecipe): Promise<Buffer> {
+function resizedRegion({ image, whole, region }: ImagePart, { size }: SquareRecipe): Promise<Buffer> {
   const upright = image.autoOrient()
   const shrink = Math.min(region.width, region.height) / size
   const scaled =

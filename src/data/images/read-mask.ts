@@ -2,30 +2,10 @@ import sharp, { type Metadata, type Sharp } from 'sharp'
 import { ArbalestError, invalidOption, messageOf } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
-import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
-import { kind, list } from '../../schema/values.js'
 import { contentOf, isSide, LARGEST_SIDE, nameOf, type ImageSource } from './image-source.js'
+import { maskOptions, type MaskOptions, type MaskValue } from './mask-options.js'
 import { decodingOf } from './pixels.js'
 import { colourAt, indexed, packed } from './png-palette.js'
-
-/** What a pixel of a mask has: a shade of grey, a number of the palette, or a colour. */
-export type MaskValue = number | readonly [red: number, green: number, blue: number]
-
-const isByte = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255
-const maskValue = kind<MaskValue>(
-  (value) => (Number.isInteger(value) && (value as number) >= 0) || (Array.isArray(value) && value.length === 3 && value.every(isByte)),
-  'a shade of grey such as 255, or a colour such as [128, 0, 0]'
-)
-
-const maskOptions = group({
-  /** What the pixels of each class have, in the order of the classes: `[0, 255]`, or colours such as `[[0, 0, 0], [128, 0, 0]]`. If omitted, the numbers are the classes. */
-  values: option(list(maskValue, 'a list of shades of grey, or of colours', { min: 1 })),
-  /** What pixels have that count for nothing, neither in training nor in a measurement: their class is -1. None if omitted. */
-  ignore: option(maskValue)
-})
-
-/** How a mask is read. */
-export interface MaskOptions extends GivenOptions<typeof maskOptions>, ToldByName {}
 
 /** The class of pixels that count for nothing. */
 const IGNORED = -1
@@ -41,14 +21,11 @@ export async function maskClasses(mask: ImageSource, shape: readonly [number, nu
   if (!isSide(height) || !isSide(width) || more.length > 0)
     throw invalidOption('shape', shape, `give [H, W], each from 1 to ${LARGEST_SIDE}`)
   const bytes = await contentOf(mask)
+  const to = new Int32Array(height * width)
   try {
-    const { of, values, colours } = await pixelsOf(bytes, { width, height })
-    const classOf = CLASSES[of](options, colours)
-    return Int32Array.from(values, (value, at) => {
-      const found = classOf(value)
-      if (found !== undefined) return found
-      throw new UnknownValue(`${shownValue(value, of)} at row ${Math.floor(at / width)}, column ${at % width}`)
-    })
+    // Each pixel is the nearest one of the image.
+    await writeClasses(bytes, (image) => image.resize(width, height, { fit: 'cover', kernel: 'nearest' }), to, { ...options, width })
+    return to
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
     const isKnown = cause instanceof UnknownValue
@@ -60,6 +37,26 @@ export async function maskClasses(mask: ImageSource, shape: readonly [number, nu
         : 'give a PNG, or another image without losses',
       cause
     })
+  }
+}
+
+/** Makes a mask, upright and without transparency, one of the wanted size. */
+export type MaskScale = (image: Sharp) => Sharp
+
+/** Writes the classes of a mask's pixels, which `scale` makes as many as `to` has, in rows of `width`. Throws UnknownValue. */
+export async function writeClasses(
+  bytes: Uint8Array,
+  scale: MaskScale,
+  to: Int32Array,
+  { width, ...options }: MaskOptions & { readonly width: number }
+): Promise<void> {
+  const { of, values, colours } = await pixelsOf(bytes, scale)
+  const classOf = CLASSES[of](options, colours)
+  for (let at = 0; at < to.length; at++) {
+    const value = values[at]!
+    const found = classOf(value)
+    if (found === undefined) throw new UnknownValue(`${shownValue(value, of)} at row ${Math.floor(at / width)}, column ${at % width}`)
+    to[at] = found
   }
 }
 
@@ -77,22 +74,17 @@ interface Pixels {
   readonly colours: readonly number[]
 }
 
-interface Size {
-  readonly width: number
-  readonly height: number
-}
-
 /** Values are no light, so no profile of colours changes them, and no transparency. */
-async function pixelsOf(bytes: Uint8Array, size: Size): Promise<Pixels> {
+async function pixelsOf(bytes: Uint8Array, scale: MaskScale): Promise<Pixels> {
   const metadata = await opened(bytes).metadata()
   const { format, isPalette, space, depth } = metadata
   if (format === 'jpeg') throw new Error('a JPEG, which does not keep the values of its pixels')
   const palette = isPalette ? indexed(bytes) : undefined
   if (palette) {
-    const numbers = scaled(opened(palette.numbered), size).toColourspace('srgb').extractChannel('red')
+    const numbers = scaled(opened(palette.numbered), scale).toColourspace('srgb').extractChannel('red')
     return { of: 'palette', values: await numbers.raw({ depth: 'uchar' }).toBuffer(), colours: palette.colours }
   }
-  const image = scaled(await opaque(opened(bytes), metadata), size)
+  const image = scaled(await opaque(opened(bytes), metadata), scale)
   if (space !== 'b-w' && space !== 'grey16') {
     const colours = await image.toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer()
     return { of: 'colour', values: Int32Array.from({ length: colours.length / 3 }, (_, at) => colourAt(colours, at)), colours: [] }
@@ -104,9 +96,8 @@ function opened(bytes: Uint8Array): Sharp {
   return sharp(bytes, { ...decodingOf(bytes.length), ignoreIcc: true })
 }
 
-/** Each pixel is the nearest one of the image. */
-function scaled(image: Sharp, { width, height }: Size): Sharp {
-  return image.autoOrient().removeAlpha().resize(width, height, { fit: 'cover', kernel: 'nearest' })
+function scaled(image: Sharp, scale: MaskScale): Sharp {
+  return scale(image.autoOrient().removeAlpha())
 }
 
 /** Without transparency, which scaling multiplies into the other channels. */

@@ -27,7 +27,11 @@ export interface StreamSpec {
   readonly count: number
   /** One sample's shape: (C, H, W), (T, F) or (F), in bytes. */
   readonly sample: readonly number[]
-  readonly classes: number
+  readonly classes?: number
+  /** The shape of a sample's class numbers; omitted where it has one. */
+  readonly label?: readonly number[]
+  /** Instead of classes: the shape of a target. */
+  readonly target?: readonly number[]
   /** Samples of the usual batch. */
   readonly batch: number
   /** The number of batches that are kept: those ahead of the readers, and those that were read, until their slots are needed. */

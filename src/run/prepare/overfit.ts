@@ -1,3 +1,4 @@
+import { chosenOf } from '../../data/streamed-batch.js'
 import { isStreamed, type Dataset, type StoredDataset, type StreamedSamples } from '../../data/dataset.js'
 import type { DatasetSpec } from '../../engine/contract.js'
 import { invalidOption, type ArbalestError } from '../../errors.js'
@@ -57,8 +58,7 @@ function repeated(spec: DatasetSpec | StreamedSamples, count: number, times: num
 /** Streamed samples are often sorted by class: takes samples from the whole range. */
 function spread(spec: StreamedSamples, count: number, times: number): StreamedSamples {
   const chosen = Array.from({ length: count * times }, (_, i) => Math.floor(((i % count) * spec.count) / count))
-  const items = chosen.map((i) => spec.items[i]!)
-  return { ...spec, still: true, count: chosen.length, items, labels: Int32Array.from(chosen, (i) => spec.labels[i]!) }
+  return { ...chosenOf(spec, chosen), still: true }
 }
 
 function tiled<Data extends Uint8Array | Float32Array | Int32Array>(from: Data, length: number, times: number): Data {

@@ -9,7 +9,7 @@ import { Folder } from '../support/files.js'
 import { imageFolder } from '../../../src/data/datasets.js'
 
 const parts = ({ train, test }: Dataset) => [train as StreamedSamples, test as StreamedSamples] as const
-const namesOf = ({ items, labels }: StreamedSamples) => items.map((item, i) => `${labels[i]} ${basename(item)}`)
+const namesOf = ({ items, labels }: StreamedSamples) => items.map((item, i) => `${labels![i]} ${basename(item)}`)
 
 describe('A folder of images', () => {
   let folder: Folder
@@ -49,7 +49,7 @@ describe('A folder of images', () => {
   it('holds out a share of each class where there is one tree', async () => {
     for (const of of ['cat', 'dog']) await write(...Array.from({ length: of === 'cat' ? 20 : 5 }, (_, i) => `${of}/${i}.png`))
     const [train, test] = parts(await imageFolder(folder.path, { testFraction: 0.2 }))
-    const counts = (part: StreamedSamples) => [0, 1].map((label) => part.labels.filter((each) => each === label).length)
+    const counts = (part: StreamedSamples) => [0, 1].map((label) => part.labels!.filter((each) => each === label).length)
     expect([counts(train), counts(test)]).to.deep.equal([
       [16, 4],
       [4, 1]

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ImageRecipe } from '../../../src/data/images/image-reader.js'
+import type { ImageRecipe } from '../../../src/data/images/image-recipe.js'
 import { imageFolderPlan } from '../../../src/data/images/image-options.js'
 import readSamples from '../../../src/data/reader-thread.js'
 import { ArbalestError } from '../../../src/errors.js'

@@ -288,8 +288,8 @@ template <class T> class Load final : public Kernel {
   Tensor target_;
   const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
   bool uniform_ = false;                             // one rule for all features
+  const LoadOptions options_;                        // but for the number of samples, which a step's data set has
   const MixOptions mixing_;
-  const LoadOptions options_;    // but for the number of samples, which a step's data set has
   std::vector<LoadPlan> plans_;  // of the batch
 };
 

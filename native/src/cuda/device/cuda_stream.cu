@@ -73,7 +73,10 @@ void CudaStream::set(uint64_t seed, uint64_t position, std::span<const int64_t> 
 
 void CudaStream::bring(const Dataset& batch) {
   sent_.batch = batch_.bring(batch.samples.data(), batch.samples.size(), stream_);
-  sent_.labels = static_cast<const int32_t*>(labels_.bring(batch.labels.data(), batch.labels.size() * sizeof(int32_t), stream_));
+  if (batch.classifies())
+    sent_.labels = static_cast<const int32_t*>(labels_.bring(batch.labels.data(), batch.labels.size() * sizeof(int32_t), stream_));
+  else
+    sent_.targets = static_cast<const float*>(targets_.bring(batch.targets.data(), batch.targets.size() * sizeof(float), stream_));
   send_parameters();
 }
 

@@ -54,7 +54,7 @@ class CudaStream final : public DeviceStream {
   bool on_side_ = false;
   StepParameters* parameters_ = nullptr;
   StepParameters sent_;  // their values after all queued work
-  Inlet samples_{backend()}, batch_{backend()}, labels_{backend()};
+  Inlet samples_{backend()}, batch_{backend()}, labels_{backend()}, targets_{backend()};
   Outlet outlet_;
 
   struct Block {

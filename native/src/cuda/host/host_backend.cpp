@@ -114,7 +114,9 @@ class HostBackend final : public DeviceBackend {
   void begin(const StepContext& step) override {
     queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
-  void bring(const Dataset& batch) override { queue_of(current()).bring({batch.samples.begin(), batch.samples.end()}, batch.labels); }
+  void bring(const Dataset& batch) override {
+    queue_of(current()).bring({batch.samples.begin(), batch.samples.end()}, batch.labels, batch.targets);
+  }
   std::unique_ptr<Recording> record(DeviceStream& stream, const std::function<void()>& work) override {
     HostStream& queue = queue_of(stream);
     return std::make_unique<HostRecording>(queue, queue.record([&] {

@@ -100,12 +100,14 @@ void HostStream::set(uint64_t seed, uint64_t position, std::vector<int64_t> samp
   });
 }
 
-void HostStream::bring(std::vector<uint8_t> batch, std::vector<int32_t> labels) {
-  submit([this, batch = std::move(batch), labels = std::move(labels)]() mutable {
+void HostStream::bring(std::vector<uint8_t> batch, std::vector<int32_t> labels, std::vector<float> targets) {
+  submit([this, batch = std::move(batch), labels = std::move(labels), targets = std::move(targets)]() mutable {
     batch_ = std::move(batch);
     labels_ = std::move(labels);
+    targets_ = std::move(targets);
     parameters_.batch = batch_.data();
     parameters_.labels = labels_.data();
+    parameters_.targets = targets_.data();
   });
 }
 

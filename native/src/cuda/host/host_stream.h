@@ -51,7 +51,7 @@ class HostStream final : public DeviceStream {
   void await_side(const std::shared_ptr<Event>& end) override;
   // The parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
-  void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels);
+  void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels, std::vector<float> targets);
 
   std::shared_ptr<HostEvent> mark();
   void queue_after(std::shared_ptr<HostEvent> event);
@@ -81,6 +81,7 @@ class HostStream final : public DeviceStream {
   std::vector<int64_t> samples_;
   std::vector<uint8_t> batch_;
   std::vector<int32_t> labels_;
+  std::vector<float> targets_;
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false, on_side_ = false, has_run_recordings_ = false;
   size_t recorded_on_side_ = 0;

@@ -61,6 +61,7 @@ template <class T, class From, bool Mixes> struct LoadSamples {
   const From* samples;    // (count, C, H, W), or null: those of the step's batch, in its order
   const int32_t* labels;  // (count, target_elements) or null
   const float* targets;   // (count, target_elements) or null
+  bool classifies;        // whether class numbers are the data set's targets
   const StepParameters* step;
   T* x;            // (N, C, H, W), plain or nhwc
   int32_t* label;  // (N, target_elements) or null
@@ -135,7 +136,7 @@ template <class T, class From, bool Mixes> struct LoadSamples {
   }
   // Class numbers become shares of classes, which can be mixed.
   EVERYWHERE float target_of(const Plan& plan, int i) const {
-    if (targets) return targets[plan.index * target_elements + i];
+    if (!classifies) return (samples ? targets : step->targets)[plan.index * target_elements + i];
     return (samples ? labels : step->labels)[plan.index] == i ? 1.0f : 0.0f;
   }
   // The labels of an image's pixels move with them; a border of zeros and what is cut out have none.
@@ -252,6 +253,7 @@ MadeKernel load_samples(const OperatorSpec& spec, const Dataset& data, const std
         samples,
         on_device->labels,
         on_device->targets,
+        data.classifies(),
         stream.parameters(),
         spec.outputs[0].as<T>(),
         numbers ? target.as<int32_t>() : nullptr,
@@ -271,13 +273,13 @@ MadeKernel load_samples(const OperatorSpec& spec, const Dataset& data, const std
 }
 
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
-  // For pixels with class numbers whose order is given.
-  static const Dataset streamed;
-  const Dataset& data = spec.dataset ? *spec.dataset : streamed;
+  if (!spec.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
+  const Dataset& data = *spec.dataset;
   check(spec, data);
-  const auto on_device = spec.dataset ? device_dataset(data, stream) : std::make_shared<const DeviceDataset>();
-  LoadOptions options = load_options(spec.attributes, spec.dataset ? data.count : 1);
-  if (!spec.dataset) options.shuffled = false;
+  const auto on_device = data.streams() ? std::make_shared<const DeviceDataset>() : device_dataset(data, stream);
+  LoadOptions options = load_options(spec.attributes, data.streams() ? 1 : data.count);
+  // The order of what streams is given.
+  if (data.streams()) options.shuffled = false;
   if (data.sample_type == Type::i32) return load_tokens(spec, data, on_device, options, stream);
   return by_type(spec.precision, [&]<class P>(P) {
     using T = typename P::T;
