@@ -72,7 +72,9 @@ export const convolutionCases: readonly Use[] = inTurn([
   convolution({ image: [1, 21, 9, 9], filters: 42, kernel: [3, 3], stride: [2, 2], padding: [1, 1], groups: 21 }),
   ...[2, 8, 15, 17, 24, 31, 48, 70].map((channels) =>
     convolution({ image: [2, channels, 5, 6], filters: channels + 1, kernel: [3, 3], padding: [1, 1] })
-  )
+  ),
+  // An odd number of filters, of as many pixels as registers hold.
+  convolution({ image: [1, 16, 2, 15], filters: 3, kernel: [1, 1] })
 ])
 
 /** Shapes of which our own kernels take those without dilation, and odd ones. */
@@ -84,7 +86,10 @@ export const dilatedCases: readonly Use[] = inTurn([
   convolution({ image: [2, 32, 6, 6], filters: 32, kernel: [3, 3], padding: [2, 2], dilation: [2, 2], groups: 4 }),
   convolution({ image: [2, 3, 11, 6], filters: 5, kernel: [3, 2], stride: [2, 1], padding: [1, 0], dilation: [3, 4] }),
   convolution({ image: [3, 5, 5, 5], filters: 7, kernel: [3, 3], dilation: [2, 2] }),
-  convolution({ image: [2, 16, 4, 4], filters: 32, kernel: [1, 1], dilation: [2, 2] })
+  convolution({ image: [2, 16, 4, 4], filters: 32, kernel: [1, 1], dilation: [2, 2] }),
+  // Rows of several pieces, and channels that fill no vector.
+  convolution({ image: [1, 20, 5, 30], filters: 16, kernel: [3, 3], padding: [2, 2], dilation: [2, 2] }),
+  convolution({ image: [1, 16, 5, 30], filters: 32, kernel: [3, 3], padding: [2, 2], dilation: [2, 2], groups: 2 })
 ])
 
 /** A filter of 3x3 for each channel, if nothing else is said. */

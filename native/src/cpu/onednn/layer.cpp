@@ -96,25 +96,30 @@ dnnl::inner_product_forward::primitive_desc forward_linear(const Layer& layer, c
   return onednn::linear_forward(engine, descriptors_of(layer), attributes_of(layer));
 }
 
-// oneDNN 2.6's code for bfloat16 leaves gradients of weights unwritten where the filters step over more columns than the images have. Its
-// code for 1x1 filters with strides, in either type, reads and writes past the channels of a pixel where these fill no whole vectors, of 8
-// or of 16.
+// oneDNN 2.6 has code for gradients that computes nonsense, or reads and writes other memory, where channels lie side by side and those of
+// a group fill no whole vectors, of 8 or of 16:
+// - gradients of weights of 1x1, with strides, in either type;
+// - gradients of weights in bfloat16, with dilation, of images that are wider than some 28 pixels;
+// - gradients of data of 1x1 in bfloat16, where the filters are odd in number: of some numbers of pixels, as multiples of 30.
+// And its code for bfloat16 leaves gradients of weights unwritten where the filters step over more columns than the images have.
 bool is_sound(const Layer& layer, std::string_view implementation) {
   constexpr int64_t kWidestVector = 16;
-  const TensorSpec& x = layer.tensors[kX];
+  const TensorSpec &x = layer.tensors[kX], &y = layer.tensors[kY];
+  const int64_t channels = x.shape[1] / layer.groups, filters = y.shape[1] / layer.groups;
   const auto& strides = layer.geometry.strides;
+  const auto is_apart = [](const TensorSpec& image) { return image.layout == "nhwc" || image.layout == kPlain; };
+  const bool is_bf16 = x.type == Type::bf16 && implementation.starts_with("jit");
   const bool is_of_points = implementation.starts_with("jit_1x1") || implementation.starts_with("jit_bf16_1x1");
-  const bool is_apart = x.layout == "nhwc" || x.layout == kPlain;
-  if (is_of_points && is_apart && x.shape[1] % kWidestVector != 0 && strides != dnnl::memory::dims{1, 1}) return false;
-  return !(implementation.starts_with("jit") && x.type == Type::bf16 && strides[1] > x.shape[3]);
+  if (layer.pass == Pass::backward_data) return !(is_bf16 && is_of_points && is_apart(y) && filters % 2 != 0);
+  const bool is_dilated = layer.geometry.skipped != dnnl::memory::dims{0, 0}, steps = strides != dnnl::memory::dims{1, 1};
+  if (is_apart(x) && channels % kWidestVector != 0 && ((is_of_points && steps) || (is_bf16 && is_dilated))) return false;
+  return !(is_bf16 && strides[1] > x.shape[3]);
 }
 
-dnnl::primitive_desc convolution_weights(const Layer& layer, const dnnl::engine& engine,
-                                         const dnnl::convolution_forward::primitive_desc& hint) {
-  dnnl::primitive_desc made =
-      onednn::convolution_backward_weights(engine, descriptors_of(layer), layer.geometry, attributes_of(layer), hint);
+// The first implementation that is sound.
+template <class Descriptor> dnnl::primitive_desc sound_one(Descriptor made, const Layer& layer) {
   while (!is_sound(layer, made.impl_info_str())) {
-    if (!made.next_impl()) throw Error("UNSUPPORTED_OPERATOR", "conv2dBackwardWeights: oneDNN has no sound implementation of it");
+    if (!made.next_impl()) throw Error("UNSUPPORTED_OPERATOR", "gradient of conv2d: oneDNN has no sound implementation of it");
   }
   return made;
 }
@@ -174,8 +179,9 @@ dnnl::primitive_desc describe(const Layer& layer, const dnnl::engine& engine) {
   if (layer.convolution) {
     if (layer.pass == Pass::forward) return forward_convolution(layer, engine);
     const auto hint = forward_convolution(forward_hint(layer), engine);
-    if (layer.pass == Pass::backward_data) return onednn::convolution_backward_data(engine, d, layer.geometry, attr, hint);
-    return convolution_weights(layer, engine, hint);
+    if (layer.pass == Pass::backward_data)
+      return sound_one(onednn::convolution_backward_data(engine, d, layer.geometry, attr, hint), layer);
+    return sound_one(onednn::convolution_backward_weights(engine, d, layer.geometry, attr, hint), layer);
   }
   if (layer.pass == Pass::forward) return forward_linear(layer, engine);
   const auto hint = forward_linear(forward_hint(layer), engine);
