@@ -148,9 +148,14 @@ function translate(name: string, names: ImportOptions['names'] = {}): string | u
   throw invalidOption('names', translated, `give a text as the model's name of ${shown(name)}, or undefined to ignore it`)
 }
 
+/** Whether a tensor has the elements that weights have. */
+export function hasFloats({ type }: Pick<TensorEntry, 'type'>): boolean {
+  return /^B?F\d+$/.test(type)
+}
+
 function mismatch({ name, shape }: Value, source: string, { type, shape: found }: TensorEntry): string[] {
   const what = printable(name === source ? name : `${name} (${source} of the file)`)
-  if (!/^B?F\d+$/.test(type)) return [`${what} has elements of type ${type}; the model needs floats`]
+  if (!hasFloats({ type })) return [`${what} has elements of type ${type}; the model needs floats`]
   return sameShape(shape, found) ? [] : [`${what} is ${shown(found)} in the file and ${shown(shape)} in the model`]
 }
 

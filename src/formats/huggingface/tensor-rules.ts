@@ -1,7 +1,7 @@
-import { elements } from '../../model/graph.js'
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, printable, shown } from '../../errors.js'
+import { elements, sameShape } from '../../model/graph.js'
 import { corruptFile } from '../file-errors.js'
-import type { TensorSource } from '../import-weights.js'
+import { hasFloats, type TensorSource } from '../import-weights.js'
 import type { TensorEntry } from '../safetensors.js'
 import type { Tensor } from '../tensor.js'
 
@@ -9,7 +9,7 @@ import type { Tensor } from '../tensor.js'
 export interface TensorRule {
   /** In PyTorch's names of statistics. */
   readonly ours: string
-  /** One tensor, or several whose first axes together are ours. */
+  /** One tensor, or several of one shape whose first axes together are ours. */
   readonly theirs: readonly string[]
   /** Their two axes are in the other order. */
   readonly turned?: boolean
@@ -69,16 +69,19 @@ export class RuledTensors implements TensorSource {
     })
   }
 
-  /** As the model has it. A shape that does not fit the rule stays as it is, for the import to refuse. */
+  /** As the model has it. A shape that does not fit the rule stays as it is, for the import to refuse, and so does a type of no floats. Throws DATA_CORRUPT for parts of several shapes. */
   #entry({ theirs, turned: isTurned, rows }: TensorRule): TensorEntry {
     const entries = theirs.map((name) => this.#source.tensors.get(name)!)
     const [first] = entries as [TensorEntry, ...TensorEntry[]]
-    const type = entries.find((entry) => entry.type !== first.type)?.type ?? first.type
-    const rest = first.shape.slice(1)
-    const together = entries.every(({ shape }) => String(shape.slice(1)) === String(rest))
-      ? [entries.reduce((sum, { shape }) => sum + (shape[0] ?? 1), 0), ...rest]
-      : [...first.shape]
-    const shape = entries.length > 1 ? together : first.shape
+    const other = entries.findIndex(({ shape }) => !sameShape(shape, first.shape))
+    if (other > 0)
+      throw corruptFile(this.path, {
+        where: `tensor ${printable(theirs[other]!)}`,
+        expected: `${shown(first.shape)}, the shape of ${printable(theirs[0]!)}`,
+        found: shown(entries[other]!.shape)
+      })
+    const { type } = entries.find((entry) => !hasFloats(entry)) ?? first
+    const shape = entries.length > 1 ? [entries.length * (first.shape[0] ?? 1), ...first.shape.slice(1)] : first.shape
     return { ...first, type, shape: shapeOf(shape, { isTurned, rows }) }
   }
 }

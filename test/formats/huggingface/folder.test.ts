@@ -445,6 +445,25 @@ describe('A Hugging Face folder', function () {
       await refused('SHAPE_MISMATCH', () => readModel(path), 'block0.feedForward.expand.weight', '[20,8]', '[21,8]')
     })
 
+    it('with parts of one tensor of ours that are no floats, or not of one shape', async () => {
+      const vit = `${path}-vit`
+      await saveModel(`${vit}/`, savedOf(vitOfForm('vit', { input: [3, 8, 8], classes: 3 }, VIT)))
+      const { tensors } = await readSafetensors(join(vit, 'model.safetensors'))
+      const parts = ['query', 'key'].map((part) => `vit.encoder.layer.0.attention.attention.${part}.bias`) as [string, string]
+      const read = async (...others: readonly (readonly [string, Tensor])[]) => {
+        await writeSafetensors(join(vit, 'model.safetensors'), new Map([...tensors, ...others]), { sync: false })
+        return readModel(vit)
+      }
+      const whole = await read()
+      for (const part of parts)
+        for (const data of [new BigInt64Array(8), new Int32Array(8)])
+          await refused('SHAPE_MISMATCH', () => read([part, { shape: [8], data }]), 'attn.qkv.bias', 'needs floats')
+      const of = (size: number) => ({ shape: [size], data: new Float32Array(size) })
+      await refused('DATA_CORRUPT', () => read([parts[0], of(12)], [parts[1], of(4)]), parts[1], '[12], the shape of', parts[0], '[4]')
+      const doubles = Float64Array.from(tensors.get(parts[0])!.data as Float32Array)
+      expect((await read([parts[0], { shape: [8], data: doubles }])).weights).to.deep.equal(whole.weights)
+    })
+
     it('beside a model, its size or other weights', async () => {
       await refused('INVALID_OPTION', () => train({ initial: path, model: 'gpt', data: 'tinyshakespeare' }), 'model: received "gpt"')
     })
