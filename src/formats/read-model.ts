@@ -30,10 +30,10 @@ export async function readModelFile(
   { model: given, normalisation, classNames, context, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
   if (isHuggingFaceFolder(path)) {
-    const parts = { model: given, normalisation, classNames, names: options.names }
+    const parts = { model: given, normalisation, names: options.names }
     for (const [part, value] of Object.entries(parts))
       if (value !== undefined) throw invalidOption(part, value, `leave it out: ${path} describes its model`)
-    return readFolderModel(path, { context, ...options })
+    return readFolderModel(path, { classNames, context, ...options })
   }
   if (context !== undefined)
     throw invalidOption('context', context, 'leave it out: only a Hugging Face folder of a model of texts takes it')

@@ -45,7 +45,9 @@ function metricNames(names: string, before: readonly string[] = []): readonly st
 /** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
 async function runEval(file: string, { data: given, dataDir, delimiter, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
   const isNamed = given !== undefined && datasetNames.includes(given)
-  const model = await loadModel(file, await readingOptions({ ...flags, ...(isNamed && { data: given }) }))
+  // Where the file describes its model, the measurement finds the classes of the data.
+  const isOfModel = isNamed && flags.model !== undefined
+  const model = await loadModel(file, await readingOptions(file, { ...flags, ...(isOfModel && { data: given }) }))
   const name = given ?? usualData(model)
   if (dataDir !== undefined && !datasetNames.includes(name))
     throw invalidFlag('--data-dir', dataDir, 'leave it out: it is for data sets by name, and --data is a path')

@@ -39,7 +39,7 @@ function checkIsSafetensors(out: string): void {
 
 /** `arbalest export` and `arbalest import`: reads a model's file and writes ONNX, or safetensors that describes its model. */
 async function runExport(file: string, { out, format, normalise, json = false, ...flags }: ExportFlags): Promise<ExitCode> {
-  const { best, ...reading } = await readingOptions(flags)
+  const { best, ...reading } = await readingOptions(file, flags)
   const { loaded, initialised, unused, ...model } = await readModel(await modelFile(file, { best }), reading)
   await saveModel(out, model, {
     ...(format !== undefined && { format: format as ModelFormat }),

@@ -43,7 +43,7 @@ async function runGenerate(
   prompt: string,
   { length, context, temperature, topK, topP, stop, seed, json = false, ...flags }: GenerateFlags
 ): Promise<ExitCode> {
-  const model = await loadModel(file, { ...(await readingOptions(flags)), ...(context !== undefined && { context }) })
+  const model = await loadModel(file, { ...(await readingOptions(file, flags)), ...(context !== undefined && { context }) })
   const ways = { temperature, topP, ...(topK !== undefined && { topK }), ...(stop !== undefined && { stop }) }
   const text = model.generate(prompt, { length, seed, ...ways })
   process.stdout.write(json ? `${JSON.stringify({ file, prompt, text })}\n` : `${externalLines(prompt)}${externalLines(text)}\n`)

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { messageOf, unknownName } from '../../errors.js'
 import {
   datasetNames,
   datasetTraits,
+  modelFile,
   modelNamed,
+  SafetensorsFile,
   textNames,
   zoo,
   type DatasetTraits,
@@ -58,13 +60,18 @@ export function addModelFlags(command: Command, { data = DATA }: { data?: string
     .option('--no-strict', 'ignore missing and unused tensors')
 }
 
-/** The options for `loadModel`. Throws INVALID_OPTION and UNKNOWN_NAME. */
-export async function readingOptions({ names, reinitialise, strict, best, mean, std, ...flags }: ModelFlags): Promise<LoadModelOptions> {
+/** The options for `loadModel` of a file. Throws INVALID_OPTION and UNKNOWN_NAME. */
+export async function readingOptions(
+  file: string,
+  { names, reinitialise, strict, best, mean, std, ...flags }: ModelFlags
+): Promise<LoadModelOptions> {
   const traits = traitsOf(flags.data)
+  const normalisation = (mean ?? std) && normalisationOf(mean, std)
+  if (normalisation) await refuseOtherNormalisation(await modelFile(file, { best }), normalisation)
   return {
     model: await modelOf(flags),
-    ...(traits && { normalisation: traits, classNames: traits.classNames }),
-    ...((mean ?? std) && { normalisation: normalisationOf(mean, std) }),
+    ...(traits && { classNames: traits.classNames, ...(flags.model !== undefined && { normalisation: traits }) }),
+    ...(normalisation && { normalisation }),
     ...(names !== undefined && { names: await namesFrom(names) }),
     ...(reinitialise && { reinitialise }),
     ...(best && { best }),
@@ -134,6 +141,21 @@ function normalisationOf(mean: readonly number[] | undefined, std: readonly numb
   }
   if (mean.length !== std.length) throw invalidFlag('--std', std.join(','), `give ${mean.length}, as many as --mean`)
   return { mean, std }
+}
+
+/** What a file or a folder says of its normalisation holds: other numbers would have no effect. Throws INVALID_OPTION, and what opening the file throws. */
+async function refuseOtherNormalisation(file: string, { mean, std }: Normalisation): Promise<void> {
+  const own = await ownNormalisation(file)
+  if (own === undefined || (own.mean === JSON.stringify(mean) && own.std === JSON.stringify(std))) return
+  throw invalidFlag('--mean', mean.join(','), `leave it out, and --std: ${file} has its own`)
+}
+
+/** Lists in JSON, where a file has them; a folder's are not read for this. */
+async function ownNormalisation(file: string): Promise<{ readonly mean?: string; readonly std?: string } | undefined> {
+  if ((await stat(file).catch(() => undefined))?.isDirectory()) return {}
+  await using opened = await SafetensorsFile.open(file)
+  const { mean, std } = opened.metadata
+  return mean !== undefined && std !== undefined ? { mean, std } : undefined
 }
 
 function means(text: string): number[] {

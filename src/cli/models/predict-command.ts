@@ -46,7 +46,7 @@ async function runPredict(
   inputs: readonly string[],
   { top: given, delimiter, json = false, ...flags }: PredictFlags
 ): Promise<ExitCode> {
-  const model = await loadModel(file, await readingOptions(flags))
+  const model = await loadModel(file, await readingOptions(file, flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
   const tables = inputs.filter(isTablePath)

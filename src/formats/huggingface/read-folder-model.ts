@@ -53,24 +53,27 @@ function headOf({ layers }: Model, name: string): number | undefined {
 export interface FolderReading extends Pick<ImportOptions, 'reinitialise' | 'strict' | 'seed'> {
   /** Positions of a model of texts; as many as the folder has if omitted. */
   readonly context?: number | undefined
+  /** Used if the folder has none. */
+  readonly classNames?: readonly string[] | undefined
 }
 
 /**
  * The model of a folder with its weights. A head that the folder lacks is one of its missing tensors: with random weights it would predict nonsense. Throws the errors of `readFolder`
  * and of `importWeights`, INVALID_OPTION.
  */
-export async function readFolderModel(path: string, { context, ...options }: FolderReading = {}): Promise<ReadModel> {
+export async function readFolderModel(path: string, { context, classNames, ...options }: FolderReading = {}): Promise<ReadModel> {
   const folder = readFolder(path)
   const { samples } = folder.architecture
   if (context !== undefined && samples !== 'tokens') throw invalidOption('context', context, `leave it out: ${path} is no model of texts`)
   const model = folder.model.modelFor(wantedOf(folder, context))
   await using files = await FolderWeights.open(folder.path, folder.weights)
   const { parameters, statistics, loaded, initialised, unused } = await importTensors(tensorsOf(folder, files, model), model, options)
+  const names = folder.classNames ?? classNames
   return {
     model,
     ...(await namedTensors(model, { parameters, statistics })),
     normalisation: folder.pixels?.normalisation ?? pixelNormalisation(model) ?? { mean: [], std: [] },
-    ...(folder.classNames && { classNames: folder.classNames }),
+    ...(names && { classNames: names }),
     ...encodingOf(folder, model),
     loaded,
     initialised,

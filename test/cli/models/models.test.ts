@@ -12,11 +12,16 @@ import { stateAt } from '../../checkpoints/support/measured-state.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import type { EvaluatedEvent } from '../../../src/observe/events.js'
 import { train } from '../../../src/run/train.js'
-import { modelFile } from '../../../src/trained/load-model.js'
+import { loadModel, modelFile } from '../../../src/trained/load-model.js'
 import { Folder } from '../../data/support/files.js'
 import { runOnnx } from '../../formats/support/onnxruntime.js'
 import { warningsIn } from '../../support/warnings.js'
 import { run } from '../support/arbalest.js'
+import { readingOptions } from '../../../src/cli/models/model-flags.js'
+import { readModel, saveModel } from '../../../src/formats/model-files.js'
+import { vitOfForm } from '../../../src/model/zoo/vit.js'
+import { savedOf } from '../../formats/support/saved-of.js'
+import { refused } from '../../support/codes.js'
 
 describe('arbalest export, import, eval and predict', function () {
   this.timeout(120_000)
@@ -208,6 +213,26 @@ describe('arbalest export, import, eval and predict', function () {
       [['--mean', '0.5', '--std', '1,1'], /^INVALID_OPTION: --std: .*give 1/]
     ] as const)
       expect((await run(['predict', at('bare.safetensors'), at('one.png'), ...shape, ...flags])).stderr).to.match(said)
+  })
+
+  it('refuses other ones for a file that says them', async () => {
+    const flags = { mean: [data.mean[0]!], std: [data.std[0]!], strict: true }
+    expect(await readingOptions(file, flags)).to.deep.include({ normalisation: { mean: flags.mean, std: flags.std } })
+    await refused('INVALID_OPTION', () => readingOptions(file, { ...flags, mean: [0.5] }), '--mean: received "0.5"; leave it out', file)
+  })
+
+  it('measures a Hugging Face folder on data by its name, from which it takes names of classes', async () => {
+    const form = { layers: 1, heads: 1, width: 4, inner: 4, patch: 14, tanh: false, epsilon: 1e-6, dropout: 0 }
+    const saved = savedOf(vitOfForm('vit', { input: [1, 28, 28], classes: 10 }, form))
+    await saveModel(at('vit/'), saved)
+    const { code, lines, stderr } = await run(['eval', at('vit'), '--data', 'digits', '--json'])
+    expect(code, stderr).to.equal(0)
+    const wanted = await (await loadModel(saved)).evaluate(data)
+    expect(lines[0]).to.include({ model: 'vit', data: 'digits', samples: 2000, testLoss: wanted.testLoss })
+    const { classNames } = await readModel(at('vit'), await readingOptions(at('vit'), { data: 'digits', strict: true }))
+    expect(classNames).to.deep.equal(data.classNames)
+    const other = () => readingOptions(at('vit'), { mean: [0.5], std: [0.5], strict: true })
+    await refused('INVALID_OPTION', other, '--mean: received "0.5"; leave it out, and --std', at('vit'))
   })
 
   it('lets no name in a file steer the terminal', async () => {
