@@ -14,6 +14,7 @@ import { Tokenizer } from '../formats/tokenizer/tokenizer.js'
 import { datasetFault, isDataset } from '../options/dataset-fault.js'
 import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
+import type { LossName } from '../model/operators/losses.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
 import { check } from '../schema/faults.js'
@@ -91,6 +92,11 @@ export class TrainedModel {
   /** One sample's shape. */
   get input(): readonly number[] {
     return this.#options.model.input
+  }
+
+  /** The loss that it was trained with: under `softmaxCrossEntropy` its outputs are logits of classes. */
+  get loss(): LossName {
+    return this.#options.model.loss
   }
 
   /** Names of the classes, if the data had them. */

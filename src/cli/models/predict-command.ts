@@ -40,7 +40,7 @@ export const definePredict: DefineCommand = (command, { finish }) => {
     )
 }
 
-/** `arbalest predict`: the likeliest classes of each image or text, one line each; the rows of a table as CSV, with what is predicted behind them. */
+/** `arbalest predict`: the likeliest classes of each image or text, or the outputs of a model that has no classes, one line each; the rows of a table as CSV, with what is predicted behind them. */
 async function runPredict(
   file: string,
   inputs: readonly string[],
@@ -49,6 +49,8 @@ async function runPredict(
   const model = await loadModel(file, await readingOptions(file, flags))
   const { encoding } = model
   if (encoding?.kind === 'language') throw invalidFlag('model', file, `model ${external(model.name)} writes texts: use arbalest generate`)
+  if (given !== undefined && model.loss !== 'softmaxCrossEntropy')
+    throw invalidFlag('--top', `${given}`, 'leave it out: the model gives numbers, not classes')
   const tables = inputs.filter(isTablePath)
   const top = given ?? USUAL_TOP
   if (encoding === undefined || encoding.kind === 'image') {
@@ -56,8 +58,6 @@ async function runPredict(
     return predictImages(model, inputs, { top, json })
   }
   checkDelimiter(delimiter, tables)
-  if (given !== undefined && encoding.target.kind === 'number')
-    throw invalidFlag('--top', `${given}`, 'leave it out: the model predicts a number')
   if (given !== undefined && tables.length === inputs.length)
     throw invalidFlag('--top', `${given}`, 'leave it out: of the rows of a table only the likeliest class is told')
   let before: string | undefined
@@ -97,6 +97,11 @@ async function predictImages(model: TrainedModel, inputs: readonly string[], { t
       if (json) tell(JSON.stringify({ file: image, error: { code: error.code, message: error.message } }))
     })
     if (!sample) continue
+    if (model.loss !== 'softmaxCrossEntropy') {
+      const outputs = [...model.predict(sample)]
+      tell(json ? JSON.stringify({ file: image, outputs }) : `${external(image)}: ${outputs.join(', ')}`)
+      continue
+    }
     const answers = model.classify(sample, { top })
     if (answers.length > 1) tellPixels(image, answers, { top, json })
     else tell(json ? JSON.stringify({ file: image, classes: answers[0] }) : `${external(image)}: ${likeliest(answers[0]!)}`)

@@ -19,6 +19,7 @@ import { warningsIn } from '../../support/warnings.js'
 import { run } from '../support/arbalest.js'
 import { readingOptions } from '../../../src/cli/models/model-flags.js'
 import { readModel, saveModel } from '../../../src/formats/model-files.js'
+import { defineModel, globalAvgPool, linear } from '../../../src/model/layers.js'
 import { vitOfForm } from '../../../src/model/zoo/vit.js'
 import { savedOf } from '../../formats/support/saved-of.js'
 import { refused } from '../../support/codes.js'
@@ -233,6 +234,19 @@ describe('arbalest export, import, eval and predict', function () {
     expect(classNames).to.deep.equal(data.classNames)
     const other = () => readingOptions(at('vit'), { mean: [0.5], std: [0.5], strict: true })
     await refused('INVALID_OPTION', other, '--mean: received "0.5"; leave it out, and --std', at('vit'))
+  })
+
+  it('tells the outputs of a model that has no classes', async () => {
+    const model = defineModel({ name: 'brightness', input: [1, 28, 28], loss: 'meanSquaredError', layers: [globalAvgPool(), linear(2)] })
+    const weights = {
+      'linear1.weight': { shape: [2, 1], data: Float32Array.of(0, 0) },
+      'linear1.bias': { shape: [2], data: Float32Array.of(0.5, -3) }
+    }
+    await saveModel(at('brightness.safetensors'), { model, weights, statistics: {}, normalisation: { mean: [], std: [] } })
+    const predicted = (...flags: string[]) => run(['predict', at('brightness.safetensors'), at('one.png'), ...flags])
+    const { stdout, stderr } = await predicted()
+    expect(stdout, stderr).to.equal(`${at('one.png')}: 0.5, -3\n`)
+    expect((await predicted('--json')).lines).to.deep.equal([{ file: at('one.png'), outputs: [0.5, -3] }])
   })
 
   it('lets no name in a file steer the terminal', async () => {

@@ -217,7 +217,7 @@ describe('arbalest on a table', () => {
     )
     expect((await run(['predict', model, 'three.png'])).stderr).to.match(/^INVALID_OPTION: inputs: .*takes rows/)
     expect((await run(['predict', model, csv, '--top', '2'])).stderr).to.match(
-      /^INVALID_OPTION: --top: received "2"; leave it out: .*a number/
+      /^INVALID_OPTION: --top: received "2"; leave it out: the model gives numbers/
     )
     expect((await run(['eval', model, '--data', file, '--data-dir', folder.path])).stderr).to.match(
       /^INVALID_OPTION: --data-dir: .*is a path/
