@@ -44,7 +44,7 @@ export function dataOf(name: string, shape: readonly number[], tensors: FloatTen
     throw new ArbalestError('UNKNOWN_NAME', message, { data: { name } })
   }
   checkTensor(name, tensor)
-  if (!(tensor.data instanceof Float32Array)) throw invalidOption(`tensor ${name}`, tensor.data, 'use a Float32Array')
+  if (elementTypeOf(tensor.data) !== 'F32') throw invalidOption(`tensor ${name}`, tensor.data, 'use a Float32Array')
   if (sameShape(tensor.shape, shape)) return tensor.data
   const message = `tensor ${name}: received ${shown(tensor.shape)}; the model has ${shown(shape)}`
   throw new ArbalestError('SHAPE_MISMATCH', message, { data: { name, received: tensor.shape, shape } })

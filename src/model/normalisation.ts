@@ -18,7 +18,7 @@ export function normalise(
   [channels = 1, ...pixels]: readonly number[],
   to: Float32Array
 ): void {
-  const unit = samples instanceof Uint8Array ? 255 : 1
+  const unit = samples.BYTES_PER_ELEMENT === 1 ? 255 : 1
   const area = elements(pixels)
   for (let i = 0; i < samples.length; i++) {
     const channel = Math.floor(i / area) % channels

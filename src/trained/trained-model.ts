@@ -125,13 +125,15 @@ export class TrainedModel {
     const { engine, replica, program, normalisation } = this.#options
     const { shape, type } = program.values[program.named['input']!]!
     const size = elements(shape.slice(1))
-    const suits = type === 'i32' ? samples instanceof Int32Array : samples instanceof Float32Array || samples instanceof Uint8Array
+    // Not by its class, of which another realm has its own, as where Jest runs a program.
+    const kind = ArrayBuffer.isView(samples) ? samples[Symbol.toStringTag] : undefined
+    const suits = type === 'i32' ? kind === 'Int32Array' : kind === 'Float32Array' || kind === 'Uint8Array'
     if (!suits || samples.length % size !== 0) {
       const taken = `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
       throw invalidOption('samples', samples, typeof samples === 'string' ? `${taken}; readImage makes one of an image` : taken)
     }
     // A layer such as ReLU makes a number of a NaN: the outputs would look like those of any sample.
-    const at = samples instanceof Float32Array ? samples.findIndex((value) => !Number.isFinite(value)) : -1
+    const at = kind === 'Float32Array' ? samples.findIndex((value) => !Number.isFinite(value)) : -1
     if (at >= 0) throw invalidOption(`samples[${at}]`, samples[at], 'use finite numbers: correct or remove that sample')
     const slot = this.#bound()
     const count = samples.length / size
