@@ -9,8 +9,10 @@ import { toPyTorchName } from '../import-weights.js'
 import type { PlainObject } from '../json-file.js'
 import { writeSafetensors } from '../safetensors.js'
 import type { SavedModel } from '../saved-model.js'
+import type { Tensor } from '../tensor.js'
 import { temporaryName } from '../write-file.js'
 import { checkTokenizer, type CheckedTokenizer, type TokenizerFiles } from '../tokenizer/tokenizer-files.js'
+import type { Architecture } from './architecture.js'
 import { ARCHITECTURES, CONFIG } from './folder.js'
 import { preprocessorConfig } from './preprocessor.js'
 import { theirTensors } from './tensor-rules.js'
@@ -49,7 +51,9 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
   checkNewFolder(path)
   const values = [...Object.entries(weights), ...Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))]
   const tensors = theirTensors(rules, new Map(values.map(([name, tensor]) => [toPyTorchName(name), tensor])))
-  const files: Record<string, string> = { [CONFIG]: json({ model_type: architecture.type, dtype: 'float32', ...config, ...beside(saved) }) }
+  const files: Record<string, string> = {
+    [CONFIG]: json({ model_type: architecture.type, dtype: 'float32', ...config, ...beside(saved, architecture) })
+  }
   if (architecture.samples === 'images') {
     const crop = encoding?.kind === 'image' ? encoding : undefined
     files['preprocessor_config.json'] = json(preprocessorConfig(normalisation, model.input, crop))
@@ -64,13 +68,20 @@ export async function saveFolder(path: string, saved: SavedModel): Promise<void>
   try {
     await mkdir(temporary)
     for (const [name, text] of Object.entries(files)) await writeSynced(join(temporary, name), text)
-    await writeSafetensors(join(temporary, 'model.safetensors'), tensors, { metadata: { format: 'pt' } })
+    await writeSafetensors(join(temporary, 'model.safetensors'), [...tensors, ...batchCounters(tensors)], { metadata: { format: 'pt' } })
     if (existsSync(folder)) await rmdir(folder)
     await rename(temporary, folder)
   } catch (cause) {
     await rm(temporary, { recursive: true, force: true }).catch(() => {})
     throw cause instanceof ArbalestError ? cause : unwritableFile(path, cause)
   }
+}
+
+/** How many batches each batch norm has seen: of one without it transformers says that it begins anew, though nothing there reads it. */
+function batchCounters(tensors: ReadonlyMap<string, Tensor>): readonly (readonly [string, Tensor])[] {
+  return [...tensors.keys()]
+    .filter((name) => name.endsWith('.running_var'))
+    .map((name) => [name.replace(/running_var$/, 'num_batches_tracked'), { shape: [], data: BigInt64Array.of(0n) }])
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {
@@ -103,13 +114,13 @@ function numberOf(role: 'bos_token' | 'eos_token', tokenizer: CheckedTokenizer):
 }
 
 /** Names of classes; or the tokens around a text, for those that transformers would assume are of another vocabulary. */
-function beside({ model, classNames, encoding }: SavedModel): PlainObject {
+function beside({ model, classNames, encoding }: SavedModel, { samples }: Architecture): PlainObject {
   if (encoding?.kind === 'language') {
     const tokenizer = checkTokenizer(encoding.tokenizer, model.name)
     return { bos_token_id: numberOf('bos_token', tokenizer), eos_token_id: numberOf('eos_token', tokenizer) }
   }
   const head = model.layers.at(-1)
-  if (head?.kind !== 'linear' || head.tied !== undefined) return { bos_token_id: null, eos_token_id: null }
+  if (samples === 'tokens' || head?.kind !== 'linear') return { bos_token_id: null, eos_token_id: null }
   const names = Array.from({ length: head.features }, (_, i) => classNames?.[i] ?? `LABEL_${i}`)
   return {
     id2label: Object.fromEntries(names.map((name, i) => [i, name])),

@@ -122,6 +122,15 @@ describe('A Hugging Face folder', function () {
     expect((await readModel(path)).model).to.deep.equal(GPT)
   })
 
+  it('names no tokens around a text, and no classes, where a GPT has no tokenizer', async () => {
+    await rm(path, { recursive: true })
+    await saveModel(`${path}/`, savedOf(GPT))
+    const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as object
+    // Those of GPT-2's own vocabulary if they were left out.
+    expect(config).to.include({ bos_token_id: null, eos_token_id: null })
+    expect(config).to.not.have.property('id2label')
+  })
+
   it("has GPT-2's names, and linear weights as (in, out)", async () => {
     const { tensors } = await readSafetensors(join(path, 'model.safetensors'))
     const theirs = tensors.get('transformer.h.1.mlp.c_fc.weight')!
@@ -148,6 +157,10 @@ describe('A Hugging Face folder', function () {
       classNames: saved.classNames,
       normalisation: saved.normalisation
     })
+    const { tensors } = await readSafetensors(join(`${path}-images`, 'model.safetensors'))
+    const norms = [...tensors.keys()].filter((name) => name.endsWith('.running_mean'))
+    for (const name of norms) expect(tensors.get(name.replace('running_mean', 'num_batches_tracked'))?.shape, name).to.deep.equal([])
+    expect(norms).to.have.length(Object.keys(saved.statistics).length / 2)
   })
 
   it('says to what length images are scaled before the crop, unless their size is given', async () => {

@@ -113,16 +113,24 @@ def normalised(pixels, config):
     return (pixels - mean) / std
 
 
+def whole(kind, path):
+    model, told = kind.from_pretrained(path, output_loading_info=True)
+    assert not told["missing_keys"] and not told["unexpected_keys"], told
+    return model.eval()
+
+
 def load(path, samples, outputs):
     with open(f"{path}/config.json") as file:
         config = json.load(file)
     with torch.no_grad():
         if config["model_type"] == "gpt2":
-            model = AutoModelForCausalLM.from_pretrained(path).eval()
+            model = whole(AutoModelForCausalLM, path)
+            assert model.config.bos_token_id in (None, *range(config["vocab_size"])), model.config
+            assert model.config.eos_token_id in (None, *range(config["vocab_size"])), model.config
             tokens = torch.from_numpy(numpy.fromfile(samples, dtype="<i4")).long().reshape(-1, config["n_positions"])
             logits = model(tokens).logits
         else:
-            model = AutoModelForImageClassification.from_pretrained(path).eval()
+            model = whole(AutoModelForImageClassification, path)
             with open(f"{path}/preprocessor_config.json") as file:
                 preprocessor = json.load(file)
             side = preprocessor["crop_size"]["height"]
