@@ -34,7 +34,7 @@ export async function openModel(source: string | SavedModel, options: LoadModelO
   const engine = await loadEngine(ENGINE.href)
   const program = await inTurns(predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads)))
   const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
-  return TrainedModel.of(saved, { engine, module: ENGINE, program, replica })
+  return TrainedModel.of(saved, { engine, module: ENGINE, program, replica, threads })
 }
 
 function isSaved(source: unknown): source is SavedModel {

@@ -39,7 +39,12 @@ export interface TrainedModelOptions {
   readonly encoding?: SampleEncoding | undefined
   /** The second tier in which the weights lie; absent if that is the device. The trained model owns it, too. */
   readonly moved?: Handle | undefined
+  /** With which the replica computes; 1 if omitted. */
+  readonly threads?: number
 }
+
+/** Batches beside that of the program that predicts: a sample alone must not take as long as a whole batch. */
+const SMALLER_BATCHES = [8, 1]
 
 const classifyOptions = group({ top: option(whole({ min: 1 }), { default: 5 }) })
 
@@ -56,8 +61,8 @@ function checkNames({ name, loss }: Model, classNames: readonly string[] | undef
 /** The model that results from training. It computes in the thread of its caller. */
 export class TrainedModel {
   readonly #options: TrainedModelOptions
-  #slot: number | undefined
-  #singleSlot: number | undefined
+  /** Of the bound programs, by their batches. */
+  readonly #slots = new Map<number, number>()
   #tokenizer: Tokenizer | undefined
 
   constructor(options: TrainedModelOptions) {
@@ -72,7 +77,7 @@ export class TrainedModel {
   /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights, statistics or names of classes that do not suit. */
   static of(
     { model, weights, statistics, normalisation, classNames, encoding }: SavedModel,
-    place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
+    place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica' | 'threads'>
   ): TrainedModel {
     const trained = new TrainedModel({ ...place, model, normalisation, classNames, encoding })
     const { engine, program, replica } = place
@@ -81,7 +86,7 @@ export class TrainedModel {
     for (const { name, shape, canonical } of program.parameters.parameters) vector.set(dataOf(name, shape, weights), canonical)
     for (const { name, shape } of statisticsRead(program)) dataOf(name, shape, statistics)
     engine.writeVector(replica, 'weights', vector)
-    for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(replica, trained.#bound(), name, data)
+    for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(replica, trained.#slotOf(program.batch), name, data)
     return trained
   }
 
@@ -135,21 +140,20 @@ export class TrainedModel {
     // A layer such as ReLU makes a number of a NaN: the outputs would look like those of any sample.
     const at = kind === 'Float32Array' ? samples.findIndex((value) => !Number.isFinite(value)) : -1
     if (at >= 0) throw invalidOption(`samples[${at}]`, samples[at], 'use finite numbers: correct or remove that sample')
-    const slot = this.#bound()
     const count = samples.length / size
     const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))
     const outputs = new Float32Array(count * outputSize)
-    // The last batch is padded with zeros: a prediction does not depend on the other samples of its batch.
-    const input = type === 'i32' ? new Int32Array(program.batch * size) : new Float32Array(program.batch * size)
-    for (let from = 0; from < count; from += program.batch) {
-      const until = Math.min(count, from + program.batch)
-      const some = samples.subarray(from * size, until * size)
-      if (input instanceof Int32Array) input.set(some)
-      else normalise(some as Float32Array | Uint8Array, normalisation, shape.slice(1), input)
-      engine.writeValue(replica, slot, 'input', input)
+    const room = Math.min(count, program.batch) * size
+    const input = type === 'i32' ? new Int32Array(room) : new Float32Array(room)
+    for (let from = 0, batch = 0; from < count; from += batch) {
+      batch = this.#batchOf(count - from)
+      const slot = this.#slotOf(batch)
+      const [some, to] = [samples.subarray(from * size, (from + batch) * size), input.subarray(0, batch * size)]
+      if (to instanceof Int32Array) to.set(some)
+      else normalise(some as Float32Array | Uint8Array, normalisation, shape.slice(1), to)
+      engine.writeValue(replica, slot, 'input', to)
       engine.run(replica, slot, { steps: 1, milliseconds: 0 })
-      const output = engine.readValue(replica, slot, 'output') as Float32Array
-      outputs.set(output.subarray(0, (until - from) * outputSize), from * outputSize)
+      outputs.set(engine.readValue(replica, slot, 'output'), from * outputSize)
     }
     return outputs
   }
@@ -161,7 +165,7 @@ export class TrainedModel {
   generate(prompt: string, options: GenerateOptions = {}): string {
     const { engine, model, replica } = this.#options
     const written = this.#writing()
-    const slot = (this.#singleSlot ??= this.#bindSingle())
+    const slot = this.#slotOf(1)
     const context = model.input[0]!
     const next = (tokens: Int32Array): Float32Array => {
       // The zeros after the last token do not change the outputs before them.
@@ -225,9 +229,10 @@ export class TrainedModel {
   /** Copies of the batch-norm statistics by name: each layer's running mean and variance, and the number of batches that they describe. */
   statistics(): FloatTensors {
     const { engine, replica, program } = this.#options
+    const slot = this.#slotOf(program.batch)
     const kept = program.values.filter(({ role }) => role === 'statistic')
     return Object.fromEntries(
-      kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, this.#bound(), name)) }])
+      kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, slot, name)) }])
     )
   }
 
@@ -248,23 +253,31 @@ export class TrainedModel {
     await writeModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
   }
 
-  #bound(): number {
-    return (this.#slot ??= this.#bind())
+  /** The largest batch of at most so many samples. */
+  #batchOf(samples: number): number {
+    const { batch: largest } = this.#options.program
+    return [largest, ...SMALLER_BATCHES].find((batch) => batch <= Math.min(samples, largest))!
   }
 
-  /** The program for one sample alone. */
-  #bindSingle(): number {
-    const { engine, model, program, moved } = this.#options
+  /** Where the program of a batch is bound. */
+  #slotOf(batch: number): number {
+    const bound = this.#slots.get(batch)
+    if (bound !== undefined) return bound
+    const { engine, replica, program } = this.#options
+    const handle = engine.createProgram(batch === program.batch ? program : this.#programOf(batch))
+    try {
+      const slot = engine.bind(replica, handle)
+      this.#slots.set(batch, slot)
+      return slot
+    } finally {
+      engine.release(handle)
+    }
+  }
+
+  #programOf(batch: number): Program {
+    const { engine, model, program, moved, threads } = this.#options
     const { backend, precision, parameters } = program
     const vectors = moved === undefined ? 'device' : 'host'
-    return this.#bind(compile(model, loweringBackend(engine, backend), { mode: 'predict', batch: 1, precision, parameters, vectors }))
-  }
-
-  #bind(program = this.#options.program): number {
-    const { engine, replica } = this.#options
-    const handle = engine.createProgram(program)
-    const slot = engine.bind(replica, handle)
-    engine.release(handle)
-    return slot
+    return compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision, parameters, vectors })
   }
 }
