@@ -67,7 +67,7 @@ export function parameterTensors(
 export const ELEMENT_TYPES = {
   F64: { bytes: 8, decode: (raw: ArrayBuffer) => new Float64Array(raw) },
   F32: { bytes: 4, decode: (raw: ArrayBuffer) => new Float32Array(raw) },
-  F16: { bytes: 2, decode: (raw: ArrayBuffer) => Float32Array.from(new Uint16Array(raw), float16ToNumber) },
+  F16: { bytes: 2, decode: float16ToFloat32 },
   BF16: { bytes: 2, decode: bfloat16ToFloat32 },
   I64: { bytes: 8, decode: (raw: ArrayBuffer) => new BigInt64Array(raw) },
   I32: { bytes: 4, decode: (raw: ArrayBuffer) => new Int32Array(raw) },
@@ -101,6 +101,17 @@ export function elementTypeOf(data: TensorData): ElementTypeName | undefined {
   return Object.hasOwn(NAME_BY_ARRAY, data[Symbol.toStringTag]) ? NAME_BY_ARRAY[data[Symbol.toStringTag]] : undefined
 }
 
+/** The numbers of all 65,536 float16: looking them up takes a thirtieth of the time that computing them does. */
+let float16Numbers: Float32Array | undefined
+
+function float16ToFloat32(raw: ArrayBuffer): Float32Array {
+  float16Numbers ??= new Float32Array(2 ** 16).map((_, bits) => float16ToNumber(bits))
+  const bits = new Uint16Array(raw)
+  const numbers = new Float32Array(bits.length)
+  for (let i = 0; i < bits.length; i++) numbers[i] = float16Numbers[bits[i]!]!
+  return numbers
+}
+
 /** IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction. */
 function float16ToNumber(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1
@@ -113,6 +124,9 @@ function float16ToNumber(bits: number): number {
 
 /** bfloat16 is the upper half of a float32. */
 function bfloat16ToFloat32(raw: ArrayBuffer): Float32Array {
-  const words = Uint32Array.from(new Uint16Array(raw), (bits) => bits << 16)
+  const bits = new Uint16Array(raw)
+  // Uint32Array.from would take fifteen times as long.
+  const words = new Uint32Array(bits.length)
+  for (let i = 0; i < bits.length; i++) words[i] = bits[i]! << 16
   return new Float32Array(words.buffer)
 }
