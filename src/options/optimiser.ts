@@ -21,12 +21,13 @@ const parameterGroup = group({
   parameters: required(
     either([oneOf(['vectors']), list(text('a name'), "'vectors', or a list of names of parameters or layers", { min: 1 })], (value) =>
       value === 'vectors' ? 0 : 1
-    )
+    ),
+    { also: ['params', 'layers', 'modules'] }
   ),
   /** The optimiser's if omitted. */
-  weightDecay: option(real({ min: 0 })),
+  weightDecay: option(real({ min: 0 }), { also: ['weight_decay'] }),
   /** The learning rate is so many times that of the run; 1 if omitted. */
-  learningRate: option(group({ factor: required(real({ min: 0 })) }))
+  learningRate: option(group({ factor: required(real({ min: 0 })) }), { also: ['lr', 'rate'] })
 })
 
 const optimiser = group({

@@ -75,6 +75,7 @@ describe('groups of parameters in training', () => {
     const fault = (groups: unknown, code: 'INVALID_OPTION' | 'UNKNOWN_NAME', ...words: string[]) =>
       refused(code, () => finished(groups as OptimiserOptions['groups']), ...words)
     await fault([{ parameters: ['linear3'] }], 'UNKNOWN_NAME', 'optimiser.groups[0].parameters: received "linear3"', 'linear2')
+    await fault([{ parameters: 'vectors', weight_decay: 0 }], 'INVALID_OPTION', 'groups[0].weight_decay: received 0; use weightDecay')
     await fault([{ parameters: 'scalars' }], 'INVALID_OPTION', 'optimiser.groups[0].parameters', "'vectors', or a list")
     await fault([{ parameters: 'vectors', weightDecay: -1 }], 'INVALID_OPTION', 'optimiser.groups[0].weightDecay')
     await fault([{ parameters: 'vectors', learningRate: 2 }], 'INVALID_OPTION', 'optimiser.groups[0].learningRate')

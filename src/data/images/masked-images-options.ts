@@ -1,5 +1,5 @@
 import { Faults } from '../../schema/faults.js'
-import { group, option, type CheckedOptions, type GivenOptions, type ToldByName } from '../../schema/group.js'
+import { group, option, required, type CheckedOptions, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { list, text, whole } from '../../schema/values.js'
 import { imageCrop, imageFolderPlan, imageOptions, type ImageFolderPlan } from './image-options.js'
 import { maskOptions, type MaskOptions } from './mask-options.js'
@@ -7,9 +7,9 @@ import { maskOptions, type MaskOptions } from './mask-options.js'
 const maskedImagesOptions = group({
   ...imageOptions.entries,
   /** The folder of images. */
-  images: text('the path of a folder of images'),
+  images: required(text('the path of a folder of images')),
   /** The folder of their masks. */
-  masks: text('the path of a folder of masks'),
+  masks: required(text('the path of a folder of masks')),
   ...maskOptions.entries,
   /** How many classes there are; as many as `values` or `classNames` if omitted. */
   classes: option(whole({ min: 2 })),
