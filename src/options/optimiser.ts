@@ -27,7 +27,10 @@ const parameterGroup = group({
   /** The optimiser's if omitted. */
   weightDecay: option(real({ min: 0 }), { also: ['weight_decay'] }),
   /** The learning rate is so many times that of the run; 1 if omitted. */
-  learningRate: option(group({ factor: required(real({ min: 0 })) }), { also: ['lr', 'rate'] })
+  learningRate: option(
+    group({ factor: required(real({ min: 0 })) }, {}, 'give { factor: 0.1 }: it is so many times the learning rate of the run'),
+    { also: ['lr', 'rate'] }
+  )
 })
 
 const optimiser = group({

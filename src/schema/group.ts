@@ -77,14 +77,17 @@ export interface KnownKeys {
   readonly elsewhere: Readonly<Record<string, string>>
 }
 
-/** `elsewhere` tells of names that are options in other libraries what takes their place here. */
-export function group<const E extends Entries>(entries: E, elsewhere: KnownKeys['elsewhere'] = {}): OptionGroup<E> {
-  const known = Object.keys(entries)
+/** `elsewhere` tells of names that are options in other libraries what takes their place here; `fix` is told of what is no object. */
+export function group<const E extends Entries>(entries: E, elsewhere: KnownKeys['elsewhere'] = {}, fix = formOf(entries)): OptionGroup<E> {
   // Valibot hands `requirement` on to the faults, from which their texts are made: here to that of an unknown key, below to that of a missing one.
   const unknown = Object.assign(v.never(), { requirement: { entries, elsewhere } satisfies KnownKeys })
-  const fix = known.length > MANY ? 'give an object with options' : `give an object with some of ${known.join(', ')}`
   const object: Schema<object> = Object.assign(v.objectWithRest(entries, unknown, fix), { requirement: entries })
   return Object.assign(v.pipe(v.custom(isObject, fix), object, v.transform(given)), { entries }) as never
+}
+
+function formOf(entries: Entries): string {
+  const known = Object.keys(entries)
+  return known.length > MANY ? 'give an object with options' : `give an object with some of ${known.join(', ')}`
 }
 
 /** Whether a value can hold options: an array or a Map has elements instead, and a Promise, a URL or a Date has none. */

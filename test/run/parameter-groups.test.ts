@@ -75,9 +75,12 @@ describe('groups of parameters in training', () => {
     const fault = (groups: unknown, code: 'INVALID_OPTION' | 'UNKNOWN_NAME', ...words: string[]) =>
       refused(code, () => finished(groups as OptimiserOptions['groups']), ...words)
     await fault([{ parameters: ['linear3'] }], 'UNKNOWN_NAME', 'optimiser.groups[0].parameters: received "linear3"', 'linear2')
-    await fault([{ parameters: 'vectors', weight_decay: 0 }], 'INVALID_OPTION', 'groups[0].weight_decay: received 0; use weightDecay')
+    const twice = [{ parameters: ['conv*', 'linear2'] }, { parameters: ['linear2.bias'], weightDecay: 0 }]
+    await fault(twice, 'INVALID_OPTION', 'optimiser.groups[1]: received {"parameters":["linear2.bias"],"weightDecay":0}', 'put it first')
     await fault([{ parameters: 'scalars' }], 'INVALID_OPTION', 'optimiser.groups[0].parameters', "'vectors', or a list")
     await fault([{ parameters: 'vectors', weightDecay: -1 }], 'INVALID_OPTION', 'optimiser.groups[0].weightDecay')
-    await fault([{ parameters: 'vectors', learningRate: 2 }], 'INVALID_OPTION', 'optimiser.groups[0].learningRate')
+    await fault([{ parameters: 'vectors', learningRate: 2 }], 'INVALID_OPTION', 'optimiser.groups[0].learningRate', 'give { factor: 0.1 }')
+    await fault([{ parameters: 'vectors', lr: 2 }], 'INVALID_OPTION', 'optimiser.groups[0].lr: received 2; use learningRate')
+    await fault([{ parameters: 'vectors', weight_decay: 0 }], 'INVALID_OPTION', 'groups[0].weight_decay: received 0; use weightDecay')
   })
 })
