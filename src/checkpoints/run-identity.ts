@@ -15,12 +15,14 @@ export type RunIdentity = Readonly<Record<string, string>>
 /** Checkpoints of older versions have neither this nor the content. Hosts that differ are told these names. */
 const MEANING = 'data (its meaning)'
 
+/** The parts of an augmentation that are options of a run, too. */
+const AUGMENTATION_OPTIONS = ['cutout', 'mixup', 'cutmix'] as const
+
 /** What the numbers of a data set stand for: a file may have changed to other classes, or other means of its columns, of the same shapes. */
 function meaningOf({ classNames, encoding, augmentation }: Dataset): Group {
   const tokenizer = encoding && 'tokenizer' in encoding && encoding.tokenizer
   const ofTokenizer = tokenizer && { tokenizer: hashOf(JSON.stringify(tokenizer)) }
-  const { cutout = 0, mixup = 0, cutmix = 0 } = augmentation
-  const optional = Object.fromEntries(Object.entries({ cutout, mixup, cutmix }).filter(([, value]) => value > 0))
+  const optional = Object.fromEntries(AUGMENTATION_OPTIONS.map((name) => [name, augmentation[name]]).filter(([, value]) => value))
   return { classNames: classNames ?? null, encoding: encoding ? { ...encoding, ...ofTokenizer } : null, ...optional }
 }
 
@@ -71,9 +73,7 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
   const refusals = differencesOf(
     valuesOf((option) => recordedValue(folder, recorded, option)),
     valuesOf((option) => JSON.parse(now[option]!) as unknown)
-  ).map(({ option, was, is }) =>
-    invalidOption(option, is, `the checkpoint ${folder} was made with ${shownOrNone(was)}: use that, or another folder of checkpoints`)
-  )
+  ).map(({ option, was, is }) => invalidOption(option, is, madeWith(folder, was)))
   const changed = differing.includes('data') ? [] : changedData(folder, recorded, now)
   const all = [...refusals, ...changed]
   if (all.length > 0) throw together(all as [ArbalestError, ...ArbalestError[]])
@@ -86,7 +86,10 @@ function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): r
     return [invalidOption('data', name, `${found}: use the data as it was, or another folder of checkpoints`)]
   }
   const was = recordedValue(folder, recorded, MEANING)
-  const [first, ...others] = was === undefined ? [] : differencesIn('', was, JSON.parse(now[MEANING]!))
+  const differences = was === undefined ? [] : differencesIn('', was, JSON.parse(now[MEANING]!))
+  const options = differences.filter(({ path }) => AUGMENTATION_OPTIONS.some((name) => path === `.${name}`))
+  if (options.length > 0) return options.map(({ path, is = 0, was: made = 0 }) => invalidOption(path.slice(1), is, madeWith(folder, made)))
+  const [first, ...others] = differences
   if (first) {
     const more = others.length > 0 ? `, and ${others.length} more` : ''
     return refused(
@@ -97,6 +100,10 @@ function changedData(folder: string, recorded: RunIdentity, now: RunIdentity): r
   return isOther
     ? refused(`the checkpoint ${folder} was made with other samples, or with another preparation of them, of this name and shape`)
     : []
+}
+
+function madeWith(folder: string, was: unknown): string {
+  return `the checkpoint ${folder} was made with ${shownOrNone(was)}: use that, or another folder of checkpoints`
 }
 
 function shownOrNone(value: unknown): string {
@@ -155,6 +162,7 @@ const OPTIONS: readonly (readonly [setting: RegExp, option: string])[] = [
   [/^average\.kind$/, 'average.name'],
   [/^average\.from$/, 'average.startEpoch'],
   [/^average\.every$/, 'average.period'],
+  [/^model\.(?=labelSmoothing|classWeights|positiveWeights)/, ''],
   [/^(model|data)\.name$/, '$1']
 ]
 

@@ -48,17 +48,21 @@ export const modelOrName: Schema<Model | string> = either(
   (value) => (typeof value === 'string' ? 0 : 1)
 )
 
+/** Of classes or labels, of which one at least counts; `what` completes "give". */
+function weights(what: string): Schema<readonly number[]> {
+  return v.pipe(
+    list(real({ min: 0 }), what, { min: 1 }),
+    v.check((given) => given.some((weight) => weight > 0), 'use numbers of which one at least is above 0')
+  )
+}
+
 const classWeights: Schema<'balanced' | readonly number[]> = either(
-  [oneOf(['balanced']), list(real({ min: 0 }), "'balanced', or a list of numbers of at least 0, one for each class", { min: 1 })],
+  [oneOf(['balanced']), weights("'balanced', or a list of numbers of at least 0, one for each class")],
   (value) => (value === 'balanced' ? 0 : 1)
 )
 
 const positiveWeights: Schema<'balanced' | number | readonly number[]> = either(
-  [
-    oneOf(['balanced']),
-    real({ above: 0 }),
-    list(real({ min: 0 }), "'balanced', a number above 0, or a list of a number for each label", { min: 1 })
-  ],
+  [oneOf(['balanced']), real({ above: 0 }), weights("'balanced', a number above 0, or a list of a number for each label")],
   (value) => (value === 'balanced' ? 0 : typeof value === 'number' ? 1 : 2)
 )
 

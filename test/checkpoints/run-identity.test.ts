@@ -107,12 +107,18 @@ describe('A run that differs from the checkpoint that it would resume', () => {
       .and.include('"0", and 9 more: use')
     expect(messageOf({ classNames: names.toReversed(), classes: 11 }, before)).to.match(/^data\.classes: received 11; [^;]*$/)
     const mixed = (mixup: number): Partial<Dataset> => ({ augmentation: { ...data.augmentation, mixup } })
-    expect(messageOf(mixed(0.2), before))
-      .to.include('its mixup is 0.2, where')
-      .and.include('with none:')
-    expect(messageOf({}, identityOfData(mixed(0.2))))
-      .to.include('its mixup is none, where')
-      .and.include('with 0.2:')
+    expect(messageOf(mixed(0.2), before)).to.match(/^mixup: received 0.2; the checkpoint kept\/7 was made with 0: use that, /)
+    expect(messageOf({}, identityOfData(mixed(0.2)))).to.match(/^mixup: received 0; the checkpoint kept\/7 was made with 0.2: use that, /)
+    const weighed = (weight: number) =>
+      identityOf(
+        { ...modelNamed('mlp', { input: [4], classes: 2 }), classWeights: [1, weight] },
+        data,
+        layout,
+        settingsOf({ model: 'mlp' })
+      )
+    expect(thrown(() => checkIdentity('kept/7', weighed(2), weighed(3))).message).to.match(
+      /^classWeights\[1\]: received 3; .* with 2: use that/
+    )
     const table = (mean: number): Partial<Dataset> => ({
       encoding: {
         kind: 'table',

@@ -147,7 +147,7 @@ describe('buildGraph', () => {
         .to.throw(words)
         .with.property('code', 'INVALID_OPTION')
     }
-    refuses(model, { batch: 1, mode: 'train', load }, 'load.mixup: received 0.4; use a batch of at least 2')
+    refuses(model, { batch: 1, mode: 'train', load }, 'batch: received 1; use at least 2, or leave mixup and cutmix out')
     refuses(model, { batch: 2, mode: 'train', load: { cutmix: 3 } }, 'load.cutmix: received 3')
     refuses(defineModel({ name: 'line', input: [3], layers: [linear(2)] }), { batch: 2, mode: 'train', load }, 'only images (C, H, W)')
     const pixels = defineModel({ name: 'pixels', input: [1, 4, 4], layers: [conv2d(2, 1), imagePositions()] })

@@ -194,6 +194,12 @@ describe('losses in training', () => {
     await refused('SHAPE_MISMATCH', few, 'classWeights: received 2 numbers', 'each of the 10 classes')
     const model = defineModel({ name: 'own', input: [2], layers: [linear(2)], loss: 'binaryCrossEntropy' })
     const targets = () => train({ model, data: quadrants(20), learners: 1, classWeights: 'balanced' }).finished
-    await refused('INVALID_OPTION', targets, 'classWeights: received "balanced"', 'are not classes')
+    await refused('INVALID_OPTION', targets, 'classWeights: received "balanced"', 'is for softmaxCrossEntropy', 'has binaryCrossEntropy')
+    for (const option of [{ labelSmoothing: 0.1 }, { positiveWeights: 'balanced' }, { positiveWeights: 2 }] as const) {
+      const [[name, value]] = Object.entries(option) as [[string, unknown]]
+      const fit = () => train({ model: 'positiveWeights' in option ? 'mlp' : model, data, learners: 1, ...option }).finished
+      await refused('INVALID_OPTION', fit, `${name}: received ${JSON.stringify(value)}; leave it out`)
+    }
+    await refused('INVALID_OPTION', () => train({ model: 'mlp', classWeights: [0, 0] }), 'classWeights: received [0,0]', 'above 0')
   })
 })

@@ -89,7 +89,7 @@ export function loading(
       throw invalidOption(`load.${name}`, most, `use a number above 0, up to ${MOST_MIXING}, or 0 for none`)
     if (most > 0 && sample.length !== 3) throw invalidOption(`load.${name}`, most, 'leave it out: only images (C, H, W) are mixed')
     if (most > 0 && batch === 1 && augments(mode))
-      throw invalidOption(`load.${name}`, most, 'use a batch of at least 2, or leave it out: the images of a batch are mixed in pairs')
+      throw invalidOption('batch', batch, 'use at least 2, or leave mixup and cutmix out: the images of a batch are mixed in pairs')
   }
   if (!BORDERS.includes(border)) throw invalidOption('load.border', border, `use ${BORDERS.join(' or ')}`)
   if (!FLIPS.includes(flip)) throw invalidOption('load.flip', flip, "use true, false or 'alternate'")

@@ -60,10 +60,6 @@ export interface LossOf {
 }
 
 interface LossRow {
-  /** It counts classes, so that targets may be smoothed, classes weighted and the `topK` largest logits looked at. */
-  readonly hasClasses?: true
-  /** Its targets hold or do not, so that those that hold may be weighted. */
-  readonly hasLabels?: true
   /** Shape and type of the target of an output; a soft one gives every class a share. */
   target(output: Value, isSoft: boolean): Pick<Value, 'shape' | 'type'>
   /** Adds the operator; returns its named outputs. */
@@ -81,7 +77,6 @@ interface LossOptions {
 
 const LOSSES: Readonly<Record<LossName, LossRow>> = {
   softmaxCrossEntropy: {
-    hasClasses: true,
     target({ shape, name }, isSoft) {
       if (isSoft && shape.length === 3)
         throw new ArbalestError(
@@ -128,7 +123,6 @@ const LOSSES: Readonly<Record<LossName, LossRow>> = {
     }
   },
   binaryCrossEntropy: {
-    hasLabels: true,
     target: ({ shape }) => ({ shape, type: 'float' }),
     add(graph, output, target, { training, positiveWeights }) {
       const loss = graph.value('loss', [1], { type: 'statistic' })
@@ -179,35 +173,34 @@ function checkForClasses(classes: number, classWeights: readonly number[] | unde
     )
 }
 
+/** The loss with which each of these goes: of a model, and of its measurement. */
+export const LOSS_OF = {
+  labelSmoothing: 'softmaxCrossEntropy',
+  classWeights: 'softmaxCrossEntropy',
+  positiveWeights: 'binaryCrossEntropy',
+  topK: 'softmaxCrossEntropy'
+} as const satisfies Readonly<Record<string, LossName>>
+
+const WEIGHTS_FIX = 'a list of numbers of at least 0, not all of them 0'
+
 /** Throws INVALID_MODEL for label smoothing and weights and INVALID_OPTION for a `topK` that the loss cannot have. */
 export function checkClassification(
   { name, loss, labelSmoothing = 0, classWeights, positiveWeights }: LossOf,
   topK: number | undefined
 ): void {
-  const hasClasses = typeof loss === 'string' && Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
   if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
     throw invalidModel(name, 'labelSmoothing', shown(labelSmoothing), 'use a number from 0 to less than 1')
-  if (labelSmoothing > 0 && !hasClasses)
-    throw invalidModel(name, 'labelSmoothing', `${labelSmoothing} under ${loss}`, 'use it with softmaxCrossEntropy')
-  if (classWeights !== undefined) {
-    if (!areWeights(classWeights))
-      throw invalidModel(name, 'classWeights', shown(classWeights), 'use a list of numbers of at least 0, not all of them 0')
-    if (!hasClasses) throw invalidModel(name, 'classWeights', `${shown(classWeights)} under ${loss}`, 'use them with softmaxCrossEntropy')
-  }
-  if (positiveWeights !== undefined) {
-    if (!areWeights(typeof positiveWeights === 'number' ? [positiveWeights] : positiveWeights))
-      throw invalidModel(
-        name,
-        'positiveWeights',
-        shown(positiveWeights),
-        'use a number above 0, or a list of numbers of at least 0, not all of them 0'
-      )
-    if (!(Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasLabels))
-      throw invalidModel(name, 'positiveWeights', `${shown(positiveWeights)} under ${loss}`, 'use them with binaryCrossEntropy')
-  }
+  if (classWeights !== undefined && !areWeights(classWeights))
+    throw invalidModel(name, 'classWeights', shown(classWeights), `use ${WEIGHTS_FIX}`)
+  if (positiveWeights !== undefined && !areWeights(typeof positiveWeights === 'number' ? [positiveWeights] : positiveWeights))
+    throw invalidModel(name, 'positiveWeights', shown(positiveWeights), `use a number above 0, or ${WEIGHTS_FIX}`)
+  const given = { labelSmoothing: labelSmoothing === 0 ? undefined : labelSmoothing, classWeights, positiveWeights }
+  for (const [property, value] of Object.entries(given) as [keyof typeof given, unknown][])
+    if (value !== undefined && loss !== LOSS_OF[property])
+      throw invalidModel(name, property, `${shown(value)} under ${loss}`, `leave it out, or use ${LOSS_OF[property]}`)
   if (topK === undefined) return
   if (!Number.isSafeInteger(topK) || topK < 1 || topK > 2 ** 30) throw invalidOption('topK', topK, 'use a whole number of at least 1')
-  if (!hasClasses) throw invalidOption('topK', topK, `leave it out: model ${name} has no classes under ${loss}`)
+  if (loss !== LOSS_OF.topK) throw invalidOption('topK', topK, `leave it out: model ${name} has no classes under ${loss}`)
 }
 
 function areWeights(given: readonly unknown[]): boolean {

@@ -10,6 +10,7 @@ import { readFolder, type HuggingFaceFolder } from '../../formats/huggingface/fo
 import { checkFolderWeights } from '../../formats/huggingface/read-folder-model.js'
 import { loadOperators } from '../../model/composed.js'
 import type { Model } from '../../model/model.js'
+import { LOSS_OF } from '../../model/operators/losses.js'
 import { modelNamed } from '../../model/zoo/index.js'
 import type { Settings } from '../../options/settings.js'
 import { augmented } from './augmented.js'
@@ -65,11 +66,8 @@ function tokensOf(
   return { context, tokenizer: files, vocabulary: model.classes }
 }
 
-async function openModel(
-  { model: given, size, labelSmoothing, classWeights, positiveWeights }: Settings,
-  dataset: Dataset,
-  folder: HuggingFaceFolder | undefined
-): Promise<Model> {
+async function openModel(settings: Settings, dataset: Dataset, folder: HuggingFaceFolder | undefined): Promise<Model> {
+  const { model: given, size, labelSmoothing, classWeights, positiveWeights } = settings
   const {
     sample: input,
     classes,
@@ -86,6 +84,7 @@ async function openModel(
         )
       : given
   await loadOperators(model)
+  checkLossOptions(model, settings)
   return {
     ...model,
     ...(labelSmoothing !== undefined && { labelSmoothing }),
@@ -93,6 +92,15 @@ async function openModel(
     ...(positiveWeights !== undefined && {
       positiveWeights: positiveWeights === 'balanced' ? balancedPositiveWeights(dataset) : positiveWeights
     })
+  }
+}
+
+/** Throws INVALID_OPTION for an option of another loss than the model has. */
+function checkLossOptions({ name, loss }: Model, settings: Settings): void {
+  for (const option of ['labelSmoothing', 'classWeights', 'positiveWeights'] as const) {
+    const value = settings[option]
+    if (value !== undefined && value !== 0 && loss !== LOSS_OF[option])
+      throw invalidOption(option, value, `leave it out: it is for ${LOSS_OF[option]}, and model ${name} has ${loss}`)
   }
 }
 
