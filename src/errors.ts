@@ -126,9 +126,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null
 }
 
-/** Throws INVALID_OPTION for options that are no object. */
-export function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw invalidOption('options', options, 'use an object, or leave it out')
+/** Throws INVALID_OPTION for options that are no object, and for one that is not among `names`: nothing would read it, and the default would hold without a word. */
+export function checkOptions(options: unknown, names: readonly string[], path = ''): void {
+  if (!isObject(options)) throw invalidOption(path || 'options', options, 'use an object, or leave it out')
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined && !names.includes(name))
+      throw invalidOption(path ? `${path}.${name}` : name, value, `use only ${names.join(', ')}${didYouMean(name, names)}`)
 }
 
 /** A text of somebody else's, as a name in a file, for a message or a terminal: what would steer either is spelt out. */

@@ -15,6 +15,8 @@ export interface Recipient {
   stop(deadline: number | undefined): Promise<ExitReason>
 }
 
+const ASK_OPTIONS = ['deadline', 'signal'] as const satisfies readonly (keyof AskOptions)[]
+
 /** The address of an actor, through which others talk to it. A ref stays valid when the actor is restarted. */
 export class ActorRef<A extends object> {
   readonly name: string
@@ -36,9 +38,9 @@ export class ActorRef<A extends object> {
     this.tell = methodProxy((method, args) => recipient.send(['tell', method, args])) as Tells<A>
   }
 
-  /** `ask` with another deadline or a signal. Throws INVALID_OPTION for options that are no object. */
+  /** `ask` with another deadline or a signal. Throws INVALID_OPTION for options that are no object or have others. */
   askWith(options: AskOptions): Asks<A> {
-    checkOptions(options)
+    checkOptions(options, ASK_OPTIONS)
     const recipient = this.#recipient
     return methodProxy((method, args) => this.#pending.open(method, options, (id) => recipient.send(['ask', id, method, args]))) as Asks<A>
   }
@@ -70,7 +72,7 @@ export class ActorRef<A extends object> {
 
 /** Throws INVALID_OPTION for how an actor or a system is to be stopped. */
 export function checkStop(options: { readonly deadline?: number }): void {
-  checkOptions(options)
+  checkOptions(options, ['deadline'])
   if (options.deadline !== undefined) checkMilliseconds('deadline', options.deadline)
 }
 

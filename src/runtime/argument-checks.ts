@@ -1,7 +1,8 @@
-import { checkOptions, invalidOption, isObject } from '../errors.js'
+import { checkOptions, invalidOption } from '../errors.js'
 import type { ActorRef } from './actor-ref.js'
 import { checkMilliseconds } from './clock.js'
 import type { LocalSpawnOptions, SpawnOptions } from './context.js'
+import type { MailboxOptions } from './flow-control.js'
 
 // What the types refuse, too: programs in JavaScript have none.
 
@@ -21,9 +22,18 @@ export function checkClassName(className: unknown): void {
   if (typeof className !== 'string') throw invalidOption('className', className, 'use the name of a class that the module exports')
 }
 
+const LOCAL_OPTIONS = ['name', 'restart', 'shutdown', 'mailbox'] as const satisfies readonly (keyof LocalSpawnOptions)[]
+const WORKER_OPTIONS = ['deadline', 'worker', 'heartbeat', 'cancel'] as const satisfies readonly (keyof SpawnOptions)[]
+
 /** Throws INVALID_OPTION. */
-export function checkSpawn(options: LocalSpawnOptions & SpawnOptions): void {
-  checkOptions(options)
+export function checkSpawnLocal(options: LocalSpawnOptions): void {
+  checkOptions(options, LOCAL_OPTIONS)
+  checkSpawn(options)
+}
+
+/** Throws INVALID_OPTION. */
+export function checkSpawn(options: SpawnOptions): void {
+  checkOptions(options, [...LOCAL_OPTIONS, ...WORKER_OPTIONS])
   const { name, restart, shutdown, deadline, mailbox, worker, cancel, heartbeat } = options
   if (name !== undefined && typeof name !== 'string') throw invalidOption('name', name, 'use a text')
   if (restart !== undefined && !['permanent', 'transient', 'temporary'].includes(restart)) {
@@ -31,12 +41,11 @@ export function checkSpawn(options: LocalSpawnOptions & SpawnOptions): void {
   }
   if (shutdown !== undefined) checkMilliseconds('shutdown', shutdown)
   if (deadline !== undefined) checkMilliseconds('deadline', deadline)
-  // Of a number nothing would be read, and the default would hold without a word.
-  if (mailbox !== undefined && !isObject(mailbox)) throw invalidOption('mailbox', mailbox, 'use an object, such as { capacity: 500 }')
+  if (mailbox !== undefined) checkOptions(mailbox, ['capacity', 'whenFull'] satisfies (keyof MailboxOptions)[], 'mailbox')
   if (worker !== undefined && typeof worker !== 'string') throw invalidOption('worker', worker, 'use a text, the name of the thread')
   if (cancel !== undefined && typeof cancel !== 'function') throw invalidOption('cancel', cancel, 'use a function')
   if (heartbeat === undefined) return
-  if (!isObject(heartbeat)) throw invalidOption('heartbeat', heartbeat, 'use an object, such as { timeout: 500 }')
+  checkOptions(heartbeat, ['timeout'], 'heartbeat')
   checkMilliseconds('heartbeat.timeout', heartbeat.timeout)
 }
 

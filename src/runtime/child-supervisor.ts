@@ -7,7 +7,7 @@ import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
 import { actorGone, type ExitReason } from './exit-reason.js'
 import { LocalIncarnation } from './local-incarnation.js'
-import { checkActorClass, checkClassName, checkModule, checkSpawn } from './argument-checks.js'
+import { checkActorClass, checkClassName, checkModule, checkSpawn, checkSpawnLocal } from './argument-checks.js'
 import {
   checkPolicy,
   decide,
@@ -89,7 +89,7 @@ export class ChildSupervisor implements Children {
 
   async spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
     checkActorClass(actorClass)
-    checkSpawn(how)
+    checkSpawnLocal(how)
     return this.#addLocal(actorClass.name, how, () => actorClass, options)
   }
 

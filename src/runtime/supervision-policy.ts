@@ -1,4 +1,4 @@
-import { invalidOption, isObject } from '../errors.js'
+import { checkOptions, invalidOption } from '../errors.js'
 import type { ExitReason } from './exit-reason.js'
 
 /**
@@ -43,10 +43,9 @@ export const DEFAULT_POLICY = {
 
 /** Throws INVALID_OPTION. */
 export function checkPolicy(policy: SupervisionPolicy): void {
-  // A text has no properties: the defaults would apply without an error.
-  if (!isObject(policy)) throw invalidOption('supervision', policy, "use an object, such as { strategy: 'allForOne' }")
+  checkOptions(policy, ['strategy', 'intensity', 'backoff'] satisfies (keyof SupervisionPolicy)[], 'supervision')
   const { strategy, intensity, backoff = {} }: SupervisionPolicy = policy
-  if (!isObject(backoff)) throw invalidOption('backoff', backoff, 'use an object, such as { first: 100 }')
+  checkOptions(backoff, Object.keys(DEFAULT_POLICY.backoff), 'backoff')
   if (strategy !== undefined && !['oneForOne', 'restForOne', 'allForOne'].includes(strategy)) {
     throw invalidOption('strategy', strategy, 'use oneForOne, restForOne or allForOne')
   }

@@ -32,7 +32,7 @@ export class ActorSystem implements Spawner {
   #resolveFailed!: (error: Error) => void
 
   constructor(options: SystemOptions = {}) {
-    checkOptions(options)
+    checkOptions(options, ['supervision', 'environment'] satisfies (keyof SystemOptions)[])
     const { supervision = {}, environment = realEnvironment } = options
     this.failed = new Promise((resolve) => (this.#resolveFailed = resolve))
     this.#children = environment((event) => this.#publish(event)).createChildren('', (error) => this.#fail(error))

@@ -48,6 +48,26 @@ describe('A spawn', () => {
     })
 })
 
+describe('An option that there is not', () => {
+  it('is refused by all that take options, which would go by their defaults', async () => {
+    await using system = new ActorSystem()
+    const timed = await system.spawnLocal(Timed, {})
+    const spawn = (how: unknown) => system.spawn(ACTORS, 'Recorder', {} as never, how as never)
+    const rows: readonly (readonly [work: () => unknown, words: string])[] = [
+      [() => spawn({ restarts: 'permanent' }), 'restarts: received "permanent"; use only name, restart,'],
+      [() => spawn({ mailbox: { size: 8 } }), 'mailbox.size: received 8; use only capacity, whenFull'],
+      [() => spawn({ heartbeat: { timeout: 500, period: 5 } }), 'heartbeat.period: received 5; use only timeout'],
+      [() => system.spawnLocal(Timed, {}, { worker: 'other' } as never), 'worker: received "other"; use only name, restart,'],
+      [() => new ActorSystem({ strategy: 'allForOne' } as never), 'strategy: received "allForOne"; use only supervision,'],
+      [() => new ActorSystem({ supervision: { backoff: { frist: 5 } } as never }), 'backoff.frist: received 5; use only first,'],
+      [() => timed.askWith({ timeout: 5 } as never), 'timeout: received 5; use only deadline, signal'],
+      [() => timed.stop({ timeout: 5 } as never), 'timeout: received 5; use only deadline']
+    ]
+    for (const [work, words] of rows) await refused('INVALID_OPTION', work, words)
+    expect(await timed.ask.after(1)).to.equal(undefined)
+  })
+})
+
 describe('What is no time, no policy and no ref', () => {
   it('is refused by timers', async () => {
     await using system = new ActorSystem()

@@ -49,7 +49,7 @@ export class TestKit {
   readonly #dispatcher: SeededDispatcher
 
   constructor(options: TestKitOptions = {}) {
-    checkOptions(options)
+    checkOptions(options, ['seed', 'supervision'] satisfies (keyof TestKitOptions)[])
     const { seed = 1, supervision = {} } = options
     const random = seeded(seed)
     this.#dispatcher = new SeededDispatcher(this.clock, random)
