@@ -81,6 +81,10 @@ export function settingsOf(given: TrainOptions): Settings {
   if (given.data === undefined || checked.data === given.data) checkData(faults, { ...settings, images: given.images, table: given.table })
   if (settings.learnerOptions !== undefined && given.learner === undefined)
     faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
+  if (given.until?.minDelta !== undefined && given.until.patience === undefined)
+    faults.refuse('until.minDelta', given.until.minDelta, 'leave it out, or use it together with patience')
+  if (given.onEvaluatedDeadline !== undefined && given.onEvaluated === undefined)
+    faults.refuse('onEvaluatedDeadline', given.onEvaluatedDeadline, 'leave it out, or use it together with onEvaluated')
   faults.throwAny()
   return settings
 }

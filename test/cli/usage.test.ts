@@ -79,6 +79,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
     ['train', '--learner-options', '{"a":1}'],
     /^INVALID_OPTION: --learner-options: received {"a":1}; leave it out: only a learner of your own takes options\n$/
   ],
+  [['train', '--min-delta', '0.1'], /^INVALID_OPTION: --min-delta: received 0\.1; leave it out, or use it together with patience\n$/],
   [['train', '--steps', '99999999999999999999'], /^INVALID_OPTION: --steps: received "9+"; use a whole number up to 9007199254740991\n$/],
   [['train', '--epochs', '1e300'], /^INVALID_OPTION: --epochs: received 1e\+300; use fewer\n$/],
   [['train', '--average-decay', '0.9'], /^INVALID_OPTION: --average: received nothing; choose one of ema, swa, lawa\n$/],

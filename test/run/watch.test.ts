@@ -112,7 +112,13 @@ describe('a training job that is watched', () => {
   it('fails where its watcher does not answer in time', async () => {
     const job = start({ until: { epochs: 2 }, onEvaluated: () => new Promise(() => {}), onEvaluatedDeadline: 50 })
     await refused('DEADLINE_EXCEEDED', () => job.finished, 'onEvaluated', '50 ms', 'onEvaluatedDeadline')
-    await refused('INVALID_OPTION', () => start({ onEvaluatedDeadline: 0 }), 'onEvaluatedDeadline', 'above 0')
+    await refused('INVALID_OPTION', () => start({ onEvaluated: () => {}, onEvaluatedDeadline: 0 }), 'onEvaluatedDeadline', 'above 0')
+    await refused(
+      'INVALID_OPTION',
+      () => start({ onEvaluatedDeadline: 50 }),
+      'onEvaluatedDeadline: received 50',
+      'together with onEvaluated'
+    )
   })
 
   it('ends when it is good enough, and says so', async () => {

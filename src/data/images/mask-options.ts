@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { group, option, type GivenOptions, type ToldByName } from '../../schema/group.js'
 import { kind, list } from '../../schema/values.js'
 
@@ -12,7 +13,12 @@ const maskValue = kind<MaskValue>(
 
 export const maskOptions = group({
   /** What the pixels of each class have, in the order of the classes: `[0, 255]`, or colours such as `[[0, 0, 0], [128, 0, 0]]`. If omitted, the numbers are the classes. */
-  values: option(list(maskValue, 'a list of shades of grey, or of colours', { min: 1 })),
+  values: option(
+    v.pipe(
+      list(maskValue, 'a list of shades of grey, or of colours', { min: 1 }),
+      v.check((values) => new Set(values.map(String)).size === values.length, 'give each class a value of its own')
+    )
+  ),
   /** What pixels have that count for nothing, neither in training nor in a measurement: their class is -1. None if omitted. */
   ignore: option(maskValue)
 })

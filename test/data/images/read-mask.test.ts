@@ -187,6 +187,11 @@ describe('readMask', () => {
     await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { values: [0, red] }), 'values[1]', 'the mask is grey')
     await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { ignore: red }), 'ignore', 'the mask is grey')
     await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { values: [[0, 0, 256]] }), 'values[0]')
+    for (const values of [
+      [0, 1, 0],
+      [black, black]
+    ])
+      await refused('INVALID_OPTION', () => readMask(mask, [2, 2], { values }), 'values: received', 'a value of its own')
     await refused('INVALID_OPTION', () => readMask(mask, [1, 2, 2] as never), 'shape', '[H, W]')
     await refused('INVALID_OPTION', () => readMask(mask, [0, 2]), 'shape')
     const indexed = await coloured(black, red, blue, red).png({ palette: true }).toBuffer()
