@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { ArbalestError, isError, messageOf, shown, type ErrorCode } from './errors.js'
+import { ArbalestError, isError, isObject, messageOf, shown, type ErrorCode } from './errors.js'
 import { builtin, REQUIRES_MODULES } from './node.js'
 
 /** The option that names a user's module. */
@@ -32,10 +32,16 @@ export function loadByRequire(): void {
 /** The exports of the module at this address, in JavaScript or TypeScript. */
 export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
   if (byRequire && module.startsWith(OWN)) return require(fileURLToPath(module)) as Record<string, unknown>
-  if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return (await import(module)) as Record<string, unknown>
+  if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return asWritten((await import(module)) as Record<string, unknown>)
   // Older versions of Node.js cannot read TypeScript. jiti is loaded only here, because most threads import JavaScript alone.
   const { createJiti } = await import('jiti')
   return createJiti(module).import<Record<string, unknown>>(module)
+}
+
+/** What a compiler has made CommonJS of, as TypeScript does, has its own default below the one that Node.js gives it. */
+function asWritten(exported: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { __esModule: isCompiled, default: all } = exported
+  return isCompiled === true && isObject(all) ? all : exported
 }
 
 /** The exports of a user's module. Throws an error with its address and the cause if it cannot be loaded. */

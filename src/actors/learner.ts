@@ -164,7 +164,7 @@ export class Learner implements LearnerControlProtocol {
   async #stepForEver(): Promise<void> {
     this.#stepping = true
     try {
-      for (;;) {
+      while (!this.#runner.isInterrupted) {
         await this.#plugin!.step()
         await this.#runner.yieldToMailbox()
       }

@@ -39,6 +39,7 @@ export class StepRunner {
   #report = NOTHING
   #lastMailboxTurn = performance.now()
   #closed = false
+  #interrupted = false
 
   constructor(heartbeat: Heartbeat) {
     this.#heartbeat = heartbeat
@@ -48,9 +49,15 @@ export class StepRunner {
     return this.#paused !== undefined
   }
 
+  /** A step was told that there is no next one. The learner's own code may have caught that. */
+  get isInterrupted(): boolean {
+    return this.#interrupted
+  }
+
   /** Lets calls run. Resolves at the next pause, or when the learner is no member of its group any more. */
   resume(): Promise<LearnerReport> {
     this.#begun = true
+    this.#interrupted = false
     this.#paused = deferred()
     this.#report = NOTHING
     this.#resumed.resolve()
@@ -97,7 +104,7 @@ export class StepRunner {
     for (;;) {
       await this.yieldToMailbox()
       if (!this.#paused) await this.#resumed.promise
-      if (this.#closed) throw new StepInterrupted('cancelled')
+      if (this.#closed) throw this.#interruption('cancelled')
       const report = call(sum.steps)
       const { outcome } = report
       sum = plus(sum, report)
@@ -106,7 +113,7 @@ export class StepRunner {
       if (outcome === 'ran') return sum
       if (outcome === 'waiting') await this.#mailboxTurn()
       else this.#pause(outcome)
-      if (outcome === 'evicted' || outcome === 'cancelled') throw new StepInterrupted(outcome)
+      if (outcome === 'evicted' || outcome === 'cancelled') throw this.#interruption(outcome)
       if (outcome === 'paused' && sum.steps > 0) return sum
     }
   }
@@ -135,6 +142,11 @@ export class StepRunner {
         'INVALID_STATE',
         'step: all learners rest while one handles a message; make its steps in step(), not for an answer'
       )
+  }
+
+  #interruption(outcome: 'evicted' | 'cancelled'): StepInterrupted {
+    this.#interrupted = true
+    return new StepInterrupted(outcome)
   }
 
   #pause(outcome: LearnerReport['outcome']): void {

@@ -52,6 +52,32 @@ describe('a learner of the user', () => {
     expect(new Set(hashes).size).to.equal(1)
   })
 
+  it('may be a class that a compiler has made CommonJS of, and makes no step once it is stopped, whatever it has caught', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest learner '))
+    const file = join(folder, 'learner.cjs')
+    const compiled = `
+      Object.defineProperty(exports, '__esModule', { value: true })
+      exports.default = class {
+        constructor({ replica, options }) { Object.assign(this, { replica, counts: new Int32Array(options) }) }
+        async step() {
+          this.counts[0]++
+          try { await this.replica.run(1) } catch {}
+        }
+        async stopping() {
+          const steps = this.counts[0]
+          await new Promise((resolve) => setTimeout(resolve, 50))
+          this.counts[1] = this.counts[0] - steps
+        }
+      }`
+    await writeFile(file, compiled)
+    const counts = new Int32Array(new SharedArrayBuffer(8))
+    const job = train(options(file, { until: { steps: 3 }, learnerOptions: counts.buffer }))
+    expect((await job.finished).iterations).to.equal(3)
+    expect(counts[0]).to.be.at.least(3)
+    expect(counts[1]).to.equal(0)
+    await rm(folder, { recursive: true })
+  })
+
   it('has the file and the line of its own in its errors, whether they are thrown, called for, or of its syntax', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'arbalest learner '))
     const faulty = async (name: string, lines: readonly string[], line: number, said: string) => {
