@@ -269,6 +269,15 @@ export class LearnerSlot {
     this.close()
   }
 
+  /** As `end`, and stops the slot's learner, which has its `shutdown` for that. */
+  stop(): void {
+    this.end()
+    void this.#occupant.then(
+      ({ ref }) => ref.stop(),
+      () => {}
+    )
+  }
+
   /** As `#spawn`, for a learner that succeeds none that has failed: rejects with LEARNER_FAILED, since another attempt would fail, too. */
   async #spawnFirst(learner: number): Promise<Occupant> {
     try {

@@ -239,7 +239,8 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
 
   close(): void {
     this.#close()
-    for (const slot of [...this.#slots, ...this.#prepared]) slot.end()
+    // All at once: the system stops one actor after another, and the times that their learners take would add up.
+    for (const slot of [...this.#slots, ...this.#prepared]) slot.stop()
     this.#options.engine.stop(this.#options.group)
   }
 

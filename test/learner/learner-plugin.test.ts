@@ -78,6 +78,21 @@ describe('a learner of the user', () => {
     await rm(folder, { recursive: true })
   })
 
+  it('is stopped at the same time as the others: what they do at their end does not add up', async () => {
+    const learner = source(`export default ({ replica, options }) => ({
+      step: () => replica.run(1),
+      async stopping() {
+        const counts = new Int32Array(options)
+        Atomics.add(counts, 0, 1)
+        while (Atomics.load(counts, 0) < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+        Atomics.add(counts, 1, 1)
+      }
+    })`)
+    const counts = new Int32Array(new SharedArrayBuffer(8))
+    await train(options(learner, { learners: 3, until: { steps: 3 }, learnerOptions: counts.buffer })).finished
+    expect(counts[1]).to.equal(3)
+  })
+
   it('has the file and the line of its own in its errors, whether they are thrown, called for, or of its syntax', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'arbalest learner '))
     const faulty = async (name: string, lines: readonly string[], line: number, said: string) => {
