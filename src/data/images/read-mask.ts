@@ -1,5 +1,4 @@
 import sharp, { type Metadata, type Sharp } from 'sharp'
-import * as v from 'valibot'
 import { ArbalestError, invalidOption, messageOf } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
