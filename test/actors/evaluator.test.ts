@@ -44,6 +44,6 @@ describe('the evaluator', () => {
       'run 30: 1 from 256',
       'release 8'
     ])
-    expect(findings).to.deep.equal({ samples: 266, loss: 2 * 266, correct: 25, amongTop: 0 })
+    expect(findings).to.deep.equal({ samples: 266, loss: 2 * 266, correct: 25, amongTop: 0, labels: 0 })
   })
 })
