@@ -121,8 +121,8 @@ void learn(const std::shared_ptr<BatchStream>& stream, std::atomic<uint64_t>& ne
 void run(Backend&, Chance& chance) {
   StreamSpec spec;
   spec.count = 400;
-  spec.sample = {kSampleBytes};
-  spec.classes = kClasses;
+  spec.kind.sample = {kSampleBytes};
+  spec.kind.classes = kClasses;
   spec.batch = chance.between(1, 4);
   const int64_t learners = chance.between(1, 4);
   spec.slots = learners + chance.between(0, 4);

@@ -133,8 +133,10 @@ export class Evaluator {
       correct += report.correctSum
       if (!readsValues || report.steps === 0) continue
       if (countsTop) amongTop += this.#engine.readValue(replica, slot, 'amongTop')[0]!
-      if (countsLabels) labels += labelsThatCount({ labels: this.#engine.readValue(replica, slot, 'target') })
-      tally?.add(this.#engine.readValue(replica, slot, 'output'), this.#engine.readValue(replica, slot, 'target'))
+      if (!countsLabels && !tally) continue
+      const target = this.#engine.readValue(replica, slot, 'target')
+      if (countsLabels) labels += labelsThatCount({ labels: target })
+      tally?.add(this.#engine.readValue(replica, slot, 'output'), target)
     }
     return { loss, correct, amongTop, labels }
   }

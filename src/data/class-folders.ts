@@ -51,7 +51,7 @@ export async function filesOf(path: string, kind: FileKind, { fraction, seed, le
   return { classNames, train: all, test }
 }
 
-/** The files of a kind below `path`, whatever folders they are in; split as by `filesOf`, but without classes. Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out. */
+/** Training files and test files of a kind below `path`, in any folders: as `filesOf`, but without classes. Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out. */
 export async function splitFiles(
   path: string,
   kind: FileKind,

@@ -1,13 +1,13 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isError, messageOf, shown } from '../errors.js'
-import { NO_CLASS } from '../model/graph.js'
 import type { Words2 } from '../model/philox.js'
 import { exportedNames, moduleRefusal, ownModule, placeInOwnFile, type ModuleMention } from '../own-module.js'
 import { packError, type PortableError } from '../runtime/errors-across-threads.js'
 import type { OpenReader, ReaderSpec, ReadSample } from './dataset.js'
 import { Draws } from './random.js'
-import type { BatchPart, WrittenTargets } from './streamed-batch.js'
+import type { BatchPart } from './streamed-batch.js'
+import { faultOfTargets, unwrittenTargets } from './written-targets.js'
 
 /** Samples to read, one after the other, into memory that all threads share. */
 export interface ReadTask extends BatchPart {
@@ -48,7 +48,7 @@ async function readWith(readSample: ReadSample, task: ReadTask): Promise<readonl
   for (const [index, item] of items.entries()) {
     const to = new Uint8Array(memory, offset + index * size, size)
     const draws = positions && key && new Draws(key, positions[index]!)
-    const written = targets && unwrittenTargets(targets, memory, index)
+    const written = targets && unwrittenTargets(targets, memory, targets.offset + index * targets.size)
     let returned: unknown
     try {
       returned = await readSample(item, to, draws, written)
@@ -66,39 +66,6 @@ async function readWith(readSample: ReadSample, task: ReadTask): Promise<readonl
     if (fault) unreadable.push({ index, reason: fault.reason })
   }
   return unreadable
-}
-
-/** What no reader writes: by it one is known that has not written all. */
-const UNWRITTEN = -(2 ** 31)
-
-/** Memory for what a reader writes beside sample `index`. */
-function unwrittenTargets(
-  { elements, classes, offset }: NonNullable<BatchPart['targets']>,
-  memory: SharedArrayBuffer,
-  index: number
-): Int32Array | Float32Array {
-  const at = offset + index * elements * Int32Array.BYTES_PER_ELEMENT
-  return classes === undefined ? new Float32Array(memory, at, elements).fill(NaN) : new Int32Array(memory, at, elements).fill(UNWRITTEN)
-}
-
-/** What is wrong with the targets of a sample, and whether that is the reader's fault and not the sample's; undefined if nothing is. */
-function faultOfTargets(
-  written: Int32Array | Float32Array,
-  { classes }: WrittenTargets
-): { readonly reason: string; readonly isReaders: boolean } | undefined {
-  const isWrong = classes === undefined ? (each: number) => !Number.isFinite(each) : (each: number) => each < NO_CLASS || each >= classes
-  const at = (written as Float32Array).findIndex(isWrong)
-  if (at < 0) return undefined
-  const found = written[at]!
-  if (found === UNWRITTEN || Number.isNaN(found)) {
-    const what = classes === undefined ? 'target' : 'class number'
-    return {
-      reason: `its reader writes no ${what} at place ${at} of ${written.length}; let it write all of them to its fourth argument`,
-      isReaders: true
-    }
-  }
-  const allowed = classes === undefined ? 'finite numbers are needed' : `classes are 0 to ${classes - 1}, and ${NO_CLASS} for none`
-  return { reason: `its ${classes === undefined ? 'target' : 'class'} at place ${at} is ${found}; ${allowed}`, isReaders: false }
 }
 
 /** Whether a reader has returned what it was to write. It may return the place to which it has written. */

@@ -1,28 +1,17 @@
 import { elements } from '../model/graph.js'
 import type { StreamedSamples } from './dataset.js'
+import { writtenTargets, type WrittenTargets } from './written-targets.js'
 
 /** Bytes of a class number or of a number of a target. */
 const NUMBER = 4
-
-/** What a reader writes beside each sample: class numbers, below `classes`, or the numbers of a target. */
-export interface WrittenTargets {
-  readonly elements: number
-  readonly classes?: number
-}
 
 /** A part of a batch in memory that threads share. */
 export interface BatchPart {
   /** Bytes before the first sample, and bytes of one sample. */
   readonly offset: number
   readonly size: number
-  /** Absent where the reader writes none; `offset` is in bytes. */
-  readonly targets?: WrittenTargets & { readonly offset: number }
-}
-
-/** Undefined where all targets are in memory. */
-export function writtenTargets({ label, target, targets, classes }: StreamedSamples): WrittenTargets | undefined {
-  if (target) return targets ? undefined : { elements: elements(target) }
-  return label && { elements: elements(label), classes: classes! }
+  /** Absent where the reader writes none; as bytes, too. */
+  readonly targets?: WrittenTargets & { readonly offset: number; readonly size: number }
 }
 
 /** Memory that a batch takes: what the reader writes as targets, whose numbers are aligned so, and then the samples. */
@@ -37,7 +26,7 @@ export function partOfBatch(samples: StreamedSamples, count: number, start: numb
   return {
     offset: bytesOfTargets(samples, count) + start * size,
     size,
-    ...(written && { targets: { ...written, offset: bytesOfTargets(samples, start) } })
+    ...(written && { targets: { ...written, offset: bytesOfTargets(samples, start), size: bytesOfTargets(samples, 1) } })
   }
 }
 

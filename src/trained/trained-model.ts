@@ -253,7 +253,7 @@ export class TrainedModel {
     await writeModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
   }
 
-  /** The largest batch of at most so many samples. */
+  /** The largest batch that has no more samples than these. */
   #batchOf(samples: number): number {
     const { batch: largest } = this.#options.program
     return [largest, ...SMALLER_BATCHES].find((batch) => batch <= Math.min(samples, largest))!

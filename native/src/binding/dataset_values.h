@@ -67,6 +67,13 @@ inline Shape label_shape(const Napi::Object& from) {
   return label;
 }
 
+inline Shape target_shape(const Napi::Object& from) {
+  const Shape target = shape(property(from, "target"), "target");
+  if (target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
+  check_extents("target", target);
+  return target;
+}
+
 // One class number a sample, or several, of which any may be kNoClass.
 inline void read_labels(const Napi::Object& from, const Napi::Value& labels, Dataset& dataset) {
   dataset.classes = small(property(from, "classes"), "classes");
@@ -111,9 +118,7 @@ inline Dataset dataset(const Napi::Value& value) {
     read_labels(from, labels, dataset);
     return dataset;
   }
-  dataset.target = shape(property(from, "target"), "target");
-  if (dataset.target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
-  check_extents("target", dataset.target);
+  dataset.target = target_shape(from);
   const size_t numbers_of_targets = elements_of_all("target", count, dataset.target);
   const auto* found = reinterpret_cast<const float*>(numbers(property(from, "targets"), "targets", Type::f32, numbers_of_targets));
   dataset.targets.assign(found, found + numbers_of_targets);

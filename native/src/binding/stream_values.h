@@ -19,15 +19,14 @@ inline StreamSpec stream_spec(const Napi::Value& value) {
   constexpr int64_t kMost = int64_t{1} << 40;
   StreamSpec spec;
   spec.count = from_one_to(kMost, "count");
-  spec.sample = shape(property(from, "sample"), "sample");
-  check_sample(spec.sample);
-  if (const Napi::Value target = property(from, "target"); !target.IsUndefined()) {
-    spec.target = shape(target, "target");
-    check_extents("target", spec.target);
-    if (spec.target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
+  Dataset& kind = spec.kind;
+  kind.sample = shape(property(from, "sample"), "sample");
+  check_sample(kind.sample);
+  if (property(from, "target").IsUndefined()) {
+    kind.classes = static_cast<int32_t>(from_one_to(std::numeric_limits<int32_t>::max(), "classes"));
+    kind.label = label_shape(from);
   } else {
-    spec.classes = static_cast<int32_t>(from_one_to(std::numeric_limits<int32_t>::max(), "classes"));
-    spec.label = label_shape(from);
+    kind.target = target_shape(from);
   }
   spec.batch = from_one_to(kMost, "batch");
   spec.slots = std::min<int64_t>(from_one_to(kMost, "slots"), 1 << 20);

@@ -32,7 +32,7 @@ inline const std::byte* numbers(const Napi::Value& value, const std::string& wha
   return static_cast<const std::byte*>(data);
 }
 
-// Whether the process may have so many more bytes of addresses now.
+// Whether this process can still map so many bytes.
 inline bool fits(size_t bytes) {
   void* const trial = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (trial == MAP_FAILED) return false;
@@ -42,10 +42,10 @@ inline bool fits(size_t bytes) {
 
 // Where V8 finds no memory it first collects garbage, for which it needs addresses itself (spaces to copy to, an arena of the allocator for
 // each thread that helps); where there are none of these either, it ends the process.
-constexpr size_t ROOM_TO_COLLECT = size_t{256} << 20;
+constexpr size_t kRoomToCollect = size_t{256} << 20;
 
 // Arrays below are not tried first: V8 takes their like all the time.
-constexpr size_t LARGE_ARRAY = size_t{1} << 20;
+constexpr size_t kLargeArray = size_t{1} << 20;
 
 // Made by JavaScript's own constructor: napi_create_arraybuffer ends the process where there is no memory. Throws OUT_OF_MEMORY.
 inline Napi::ArrayBuffer new_buffer(Napi::Env env, size_t bytes) {
@@ -53,7 +53,7 @@ inline Napi::ArrayBuffer new_buffer(Napi::Env env, size_t bytes) {
     return Error("OUT_OF_MEMORY", "memory: there is none for an array of " + std::to_string(bytes) + " bytes (" + why +
                                       "); use fewer learners or a smaller batch, or raise the limit (ulimit -v)");
   };
-  if (bytes >= LARGE_ARRAY && !fits(bytes) && !fits(ROOM_TO_COLLECT)) throw refusal("too few addresses are left");
+  if (bytes >= kLargeArray && !fits(bytes) && !fits(kRoomToCollect)) throw refusal("too few addresses are left");
   try {
     const auto constructor = env.Global().Get("ArrayBuffer").As<Napi::Function>();
     return constructor.New({Napi::Number::New(env, static_cast<double>(bytes))}).As<Napi::ArrayBuffer>();

@@ -13,15 +13,6 @@ namespace {
 // A waiting reader checks its flag this often.
 constexpr std::chrono::milliseconds kSlice{10};
 
-Dataset kind_of(const StreamSpec& spec) {
-  Dataset kind;
-  kind.sample = spec.sample;
-  kind.classes = spec.classes;
-  kind.label = spec.label;
-  kind.target = spec.target;
-  return kind;
-}
-
 }  // namespace
 
 BatchStream::Reader::Reader(std::shared_ptr<BatchStream> stream) : stream_(std::move(stream)) {
@@ -86,8 +77,8 @@ std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
 }
 
 BatchStream::BatchStream(StreamSpec spec)
-    : spec_(std::move(spec)), kind_(kind_of(spec_)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {
-  for (Slot& slot : slots_) slot.data = kind_;
+    : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {
+  for (Slot& slot : slots_) slot.data = spec_.kind;
 }
 
 // Fewer requests than each reader makes in two turns could leave gaps that other readers are about to fill.
@@ -225,27 +216,27 @@ void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, const 
 }
 
 void BatchStream::check_lengths(const Request& request, size_t bytes, const Targets& targets) const {
-  const auto count = static_cast<size_t>(request.count), needed = count * static_cast<size_t>(elements_of(kind_.sample));
+  const auto count = static_cast<size_t>(request.count), needed = count * static_cast<size_t>(elements_of(spec_.kind.sample));
   const size_t numbers = std::visit([](const auto& each) { return each.size(); }, targets);
-  const size_t needed_numbers = count * static_cast<size_t>(elements_of(kind_.classifies() ? kind_.label : kind_.target));
+  const size_t needed_numbers = count * static_cast<size_t>(elements_of(spec_.kind.classifies() ? spec_.kind.label : spec_.kind.target));
   const bool are_labels = std::holds_alternative<std::span<const int32_t>>(targets);
-  if (bytes == needed && numbers == needed_numbers && are_labels == kind_.classifies()) return;
+  if (bytes == needed && numbers == needed_numbers && are_labels == spec_.kind.classifies()) return;
   const auto shown_numbers = [](size_t each, bool labels) { return std::to_string(each) + (labels ? " labels" : " targets"); };
   throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(request.position) + ": received " + std::to_string(bytes) +
                                     " bytes and " + shown_numbers(numbers, are_labels) + "; give " + std::to_string(needed) + " and " +
-                                    shown_numbers(needed_numbers, kind_.classifies()));
+                                    shown_numbers(needed_numbers, spec_.kind.classifies()));
 }
 
 // Of several to a sample, any may be kNoClass.
 void BatchStream::check_classes(const Slot& slot) const {
   const std::vector<int32_t>& labels = slot.data.labels;
-  const int32_t least = kind_.label.empty() ? 0 : kNoClass;
-  const auto each = static_cast<size_t>(elements_of(kind_.label));
+  const int32_t least = spec_.kind.label.empty() ? 0 : kNoClass;
+  const auto each = static_cast<size_t>(elements_of(spec_.kind.label));
   for (size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] < least || labels[i] >= kind_.classes)
+    if (labels[i] < least || labels[i] >= spec_.kind.classes)
       throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i / each) + " at position " +
                                             std::to_string(slot.request.position) + " has class " + std::to_string(labels[i]) +
-                                            "; classes are 0 to " + std::to_string(kind_.classes - 1));
+                                            "; classes are 0 to " + std::to_string(spec_.kind.classes - 1));
 }
 
 void BatchStream::watch(std::function<void()> wake) {

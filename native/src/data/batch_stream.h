@@ -33,10 +33,8 @@ namespace arbalest {
 struct StreamSpec {
   static constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
 
-  int64_t count = 0;  // samples of the data set
-  Shape sample;       // one sample's shape; bytes, as pixels are
-  int32_t classes = 0;
-  Shape label, target;                  // as those of a data set
+  int64_t count = 0;                    // samples of the data set
+  Dataset kind;                         // a data set like its batches, without samples; those are bytes, as pixels are
   int64_t batch = 0, slots = 0;         // samples of the usual batch, and the number of batches that are kept
   uint64_t from = 0, until = kEndless;  // positions; a range with an end is read repeatedly
 };
@@ -111,8 +109,6 @@ class BatchStream {
   void watch(std::function<void()> wake);
 
   const StreamSpec& spec() const { return spec_; }
-  // A data set like its batches, without samples.
-  const Dataset& kind() const { return kind_; }
   StreamStatus status() const;
 
  private:
@@ -130,7 +126,6 @@ class BatchStream {
   void check_classes(const Slot& slot) const;
 
   const StreamSpec spec_;
-  const Dataset kind_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;

@@ -13,10 +13,10 @@ struct Source {
   std::shared_ptr<BatchStream> stream;
 
   explicit operator bool() const { return dataset || stream; }
-  const Shape& sample() const { return dataset ? dataset->sample : stream->spec().sample; }
+  const Shape& sample() const { return kind()->sample; }
   int64_t count() const { return dataset ? dataset->count : stream->spec().count; }
   // The data set, or one like the batches that stream; null for a program that loads no samples.
-  const Dataset* kind() const { return stream ? &stream->kind() : dataset.get(); }
+  const Dataset* kind() const { return stream ? &stream->spec().kind : dataset.get(); }
 };
 
 }  // namespace arbalest
