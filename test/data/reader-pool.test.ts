@@ -27,13 +27,13 @@ describe('threads that read samples', () => {
     expect(stdout.trim()).to.equal('LIMIT_REACHED LIMIT_REACHED LIMIT_REACHED LIMIT_REACHED')
   })
 
-  it('open a reader once for the same options, and one of its own for memory that is shared', async () => {
+  it('open a reader once for the same options and place, and one of its own for memory that is shared', async () => {
     // Each counts the readers before it in its thread.
     const text = `
       let opened = 0
-      export function openReader({ bytes }) {
+      export function openReader({ bytes }, place) {
         const number = opened++
-        return (item, to) => to.set([number, bytes === undefined ? 0 : new Uint8Array(bytes)[0]])
+        return (item, to) => to.set([number, bytes === undefined ? (place?.at ?? 0) : new Uint8Array(bytes)[0]])
       }`
     const module = `data:text/javascript,${encodeURIComponent(text)}`
     const shared = (value: number) => {
@@ -41,7 +41,16 @@ describe('threads that read samples', () => {
       new Uint8Array(bytes)[0] = value
       return { module, options: { bytes } }
     }
-    const readers = [{ module, options: { size: [1, 2] } }, { module, options: { size: [1, 2] } }, shared(5), shared(6)]
+    const placed = (at: number) => ({ module, options: {}, place: { at } })
+    const readers = [
+      { module, options: { size: [1, 2] } },
+      { module, options: { size: [1, 2] } },
+      shared(5),
+      shared(6),
+      placed(7),
+      placed(8),
+      placed(7)
+    ]
     await using pool = await ReaderPool.start({ threads: 1 })
     const found: number[][] = []
     for (const reader of [...readers, ...readers]) {
@@ -53,7 +62,10 @@ describe('threads that read samples', () => {
       [0, 0],
       [0, 0],
       [1, 5],
-      [2, 6]
+      [2, 6],
+      [3, 7],
+      [4, 8],
+      [3, 7]
     ]
     expect(found).to.deep.equal([...once, ...once])
   })
